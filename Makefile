@@ -153,6 +153,9 @@ DURATION ?= 3m
 SEED ?=
 CHAOS ?=
 
+# The record of a run names what was tested.
+CHAOS_RUN = bin/chaos/chaos -commit "$$(git describe --always --dirty --abbrev=12 --exclude='*' 2>/dev/null)"
+
 .PHONY: chaos-build
 chaos-build:
 	scripts/need.sh postgres python node
@@ -164,21 +167,21 @@ chaos-build:
 
 .PHONY: chaos
 chaos: chaos-build ## Inject faults for DURATION=3m with SEED=..., and check that nothing is lost
-	bin/chaos/chaos -duration $(DURATION) $(if $(SEED),-seed $(SEED)) $(CHAOS)
+	$(CHAOS_RUN) -duration $(DURATION) $(if $(SEED),-seed $(SEED)) $(CHAOS)
 
 # The seed is always the same unless it is given, so that a run is like the one before. A slow
 # machine takes up to a quarter of an hour.
 .PHONY: chaos-short
 chaos-short: ## Inject faults for three minutes, where the machine permits it
 	if [ "$$(uname -s)" = Linux ]; then \
-		$(MAKE) --no-print-directory chaos-build && bin/chaos/chaos -skip -seed $(or $(SEED),1) $(CHAOS); \
+		$(MAKE) --no-print-directory chaos-build && $(CHAOS_RUN) -skip -seed $(or $(SEED),1) $(CHAOS); \
 	else \
 		echo "Skipped: chaos runs need Linux, for pidfds and PID namespaces"; \
 	fi
 
 .PHONY: chaos-aimed
 chaos-aimed: chaos-build ## Stall the standby, cut or cancel what waits, and fail over; FAILOVERS=20 times of each
-	bin/chaos/chaos -aimed $(FAILOVERS) $(if $(SEED),-seed $(SEED)) $(CHAOS)
+	$(CHAOS_RUN) -aimed $(FAILOVERS) $(if $(SEED),-seed $(SEED)) $(CHAOS)
 
 # Options, such as BUGS='-only same-fence-again -duration 2m'.
 BUGS ?=

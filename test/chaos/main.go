@@ -70,6 +70,7 @@ func parse(args []string) (o options, err error) {
 	flags.DurationVar(&o.grace, "grace", 3*time.Minute, "how long nothing may move until the run gives up on jobs that are open")
 	flags.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "decides the order of faults and what clients do") //nolint:gosec // any number
 	flags.StringVar(&o.dir, "dir", "", "the directory of the run; by default below bin/chaos/runs")
+	flags.StringVar(&o.commit, "commit", "", "the version that is tested, for the record")
 	flags.StringVar(&o.programs, "programs", "bin/chaos", "where orchestrator, handlers and checker are")
 	flags.Float64Var(&o.rate, "rate", 80, "acts of all clients in a second")
 	flags.IntVar(&o.clients, "clients", 32, "how many clients there are")

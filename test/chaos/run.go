@@ -31,6 +31,11 @@ const (
 	healWithin = 10 * time.Minute
 	// connections is how many each orchestrator may have.
 	connections = 12
+	// timeout is how long each attempt may take, unless its plugin says otherwise. retryDelay is
+	// the wait before the first retry of a job, and shortestRetry the least that chance makes of it.
+	timeout       = 30 * time.Second
+	retryDelay    = 300 * time.Millisecond
+	shortestRetry = retryDelay * 9 / 10
 	// mostOpen is how many jobs may be open until clients wait with more. What is left at the
 	// end takes a slow machine long.
 	mostOpen = 2000
@@ -42,6 +47,7 @@ type options struct {
 	grace         time.Duration
 	seed          uint64
 	dir, programs string
+	commit        string
 	rate          float64
 	clients       int
 	aimed         int
@@ -129,7 +135,9 @@ func (r *run) do(ctx context.Context) (err error) {
 	}
 	fmt.Printf("ready after %s; pooler: %t, hosts of their own: %t\n", time.Since(r.began).Round(time.Second), r.pooled, r.scene.Workers[2].Host.Isolated)
 
-	r.startLoad(ctx)
+	if err := r.startLoad(ctx); err != nil {
+		return err
+	}
 	watchers.Go(func() { r.restrain(watching) })
 	r.harm(ctx)
 	err = r.settle(ctx)
@@ -170,30 +178,27 @@ func (r *run) start(ctx context.Context) (err error) {
 		fmt.Println("note:", note)
 	}
 	password := rand.Text()
-	var all []*stage.Orchestrator
-	for name, host := range map[string]stage.Host{"a1": {Name: "a"}, "a2": {Name: "a"}, "b1": {Name: "b", Isolated: isolated}, "api": {Name: "c"}} {
-		o, err := stage.New(ctx, name, host, filepath.Join(r.programs, "orchestrator"), filepath.Join(r.scratch, "hosts"),
+	on := func(name string, host stage.Host) (*stage.Orchestrator, error) {
+		return stage.New(ctx, name, host, filepath.Join(r.programs, "orchestrator"), filepath.Join(r.scratch, "hosts"),
 			filepath.Join(r.scratch, "tmp"), password, settings(r.cluster.URL(host.Name))...)
-		if err != nil {
-			return err
-		}
-		all = append(all, o)
 	}
 	r.scene = &faults.Scene{
 		Cluster: r.cluster, Plugins: plugins, Lease: lease, Log: r.log, FailedOver: r.failedOver, Lost: r.lose,
 		Effects: filepath.Join(r.dir, history.EffectsDir),
 		Stale:   func(attempts int) { r.mu.Lock(); defer r.mu.Unlock(); r.stale += attempts },
 	}
-	for _, name := range []string{"a1", "a2", "b1", "api"} {
-		for _, o := range all {
-			switch {
-			case o.Name != name:
-			case name == "api":
-				r.scene.API = o
-			default:
-				r.scene.Workers = append(r.scene.Workers, o)
-			}
+	for _, worker := range []struct {
+		name string
+		host stage.Host
+	}{{"a1", stage.Host{Name: "a"}}, {"a2", stage.Host{Name: "a"}}, {"b1", stage.Host{Name: "b", Isolated: isolated}}} {
+		o, err := on(worker.name, worker.host)
+		if err != nil {
+			return err
 		}
+		r.scene.Workers = append(r.scene.Workers, o)
+	}
+	if r.scene.API, err = on("api", stage.Host{Name: "c"}); err != nil {
+		return err
 	}
 	return r.startOrchestrators(ctx, plugins)
 }
@@ -243,17 +248,17 @@ func settings(url string) []string {
 		"database.url=" + url, fmt.Sprintf("database.max_connections=%d", connections), "database.start_wait=1h", "server.request_timeout=3s",
 		"worker.lease=" + lease.String(), "worker.kill_grace=500ms", "worker.drain_timeout=5s", "rate_limit.enabled=false",
 		"log.format=json", "log.jobs=none", "ui.enabled=false",
-		fmt.Sprintf("jobs.default.max_attempts=%d", load.MaxAttempts), "jobs.default.retry.initial_delay=300ms", "jobs.default.retry.max_delay=3s",
+		fmt.Sprintf("jobs.default.max_attempts=%d", load.MaxAttempts), "jobs.default.timeout=" + timeout.String(),
+		"jobs.default.retry.initial_delay=" + retryDelay.String(), "jobs.default.retry.max_delay=3s", "jobs.default.retry.jitter_min=0.9",
 	}
 }
 
-func (r *run) startLoad(ctx context.Context) {
-	var err error
+func (r *run) startLoad(ctx context.Context) (err error) {
 	if r.calls, err = history.Create[history.Call](filepath.Join(r.dir, history.CallsFile)); err != nil {
-		r.log.Error("no record of calls", "error", err)
+		return fmt.Errorf("record of calls: %w", err)
 	}
 	if r.faults, err = history.Create[history.Fault](filepath.Join(r.dir, history.FaultsFile)); err != nil {
-		r.log.Error("no record of faults", "error", err)
+		return fmt.Errorf("record of faults: %w", err)
 	}
 	var types []string
 	for _, plugin := range r.scene.Plugins {
@@ -267,6 +272,7 @@ func (r *run) startLoad(ctx context.Context) {
 	r.load = load.Start(ctx, load.Config{
 		Clients: r.clients, Rate: r.rate, Seed: r.seed, Servers: servers, Types: types, Now: r.now, Calls: r.calls, Brief: r.short,
 	})
+	return nil
 }
 
 // restrain lets clients submit only while not too many jobs are open.

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,7 +76,29 @@ func (r *run) awaitWell(ctx context.Context, o *stage.Orchestrator) error {
 			return fmt.Errorf("plugin %s of %s: %w", plugin, o.Name, err)
 		}
 	}
+	if err := swapBroken(starting, o); err != nil {
+		return err
+	}
 	return census.AwaitPlugins(starting, o)
+}
+
+// swapBroken lets the files of broken plugins serve, as an operator would: a script that was
+// replaced cannot be launched again after a rollback.
+func swapBroken(ctx context.Context, o *stage.Orchestrator) error {
+	var found struct {
+		Plugins []struct{ Name, State string }
+	}
+	if err := o.Call(ctx, http.MethodGet, "/debug/plugins", nil, http.StatusOK, &found); err != nil {
+		return err
+	}
+	for _, plugin := range found.Plugins {
+		if plugin.State == "broken" {
+			if err := o.Call(ctx, http.MethodPost, "/debug/plugins/"+plugin.Name+"/swap", nil, http.StatusOK, nil); err != nil {
+				return fmt.Errorf("swap plugin %s of %s: %w", plugin.Name, o.Name, err)
+			}
+		}
+	}
+	return nil
 }
 
 // disabledLate lists the plugins of the orchestrator for which a call to disable them got
@@ -297,7 +320,7 @@ func (r *run) record(ctx context.Context) error {
 func (r *run) orphans() []string {
 	var orphans []string
 	for _, left := range r.census.Left() {
-		if left[:len(history.Database)] != string(history.Database) {
+		if !strings.HasPrefix(left, string(history.Database)) {
 			orphans = append(orphans, left)
 		}
 	}
@@ -319,18 +342,18 @@ func (r *run) sweep() {
 
 // settings is what was set, and how much is expected of the run.
 func (r *run) settings() history.Run {
-	var types, recorded []string
+	var recorded []string
 	attempts := make(map[string]int)
+	retries, timeouts := make(map[string]time.Duration), make(map[string]time.Duration)
 	for _, plugin := range r.scene.Plugins {
-		types = append(types, plugin.Types...)
-	}
-	for _, name := range types {
-		attempts[name] = load.MaxAttempts
-		recorded = append(recorded, name)
+		for _, name := range plugin.Types {
+			attempts[name], retries[name], timeouts[name] = load.MaxAttempts, shortestRetry, cmp.Or(plugin.Timeout, timeout)
+			recorded = append(recorded, name)
+		}
 	}
 	h := history.Run{
-		Seed: r.seed, Started: history.Nanos(r.began.UnixNano()), Ended: r.now(), Duration: r.duration,
-		Lease: lease, ReapInterval: lease / 6, Grace: r.grace, MaxAttempts: attempts, Recorded: recorded,
+		Seed: r.seed, Commit: r.commit, Started: history.Nanos(r.began.UnixNano()), Ended: r.now(), Duration: r.duration,
+		Lease: lease, ReapInterval: lease / 6, Grace: r.grace, MaxAttempts: attempts, Retries: retries, Timeouts: timeouts, Recorded: recorded,
 		Unsubmitted: []string{stage.TickType}, Synchronous: true, Pooler: r.pooled,
 		Bounds: history.Bounds{
 			Overlap: 2 * time.Second,

@@ -11,8 +11,10 @@ import (
 func atLeastOnce(r *record, f *findings) {
 	type done struct{ effect, ended history.Nanos }
 	did := make(map[attempt]done)
+	began := make(map[attempt]bool)
 	for _, e := range r.effects {
 		at := attempt{e.JobID, e.Fence}
+		began[at] = began[at] || e.Event == history.Began
 		d := did[at]
 		switch {
 		case e.Event == history.Done:
@@ -41,14 +43,46 @@ func atLeastOnce(r *record, f *findings) {
 			f.add(row["job_id"], []string{line}, "succeeded with the fence %d before that attempt was done", fence)
 		}
 	})
+	for _, e := range r.effects {
+		if !began[attempt{e.JobID, e.Fence}] {
+			f.add(e.JobID, []string{e.at}, "the attempt with the fence %d never began, but did something: %q", e.Fence, e.Event)
+		}
+	}
+	r.ownPayload(f)
+}
+
+// ownPayload judges whether handlers got the payloads of the jobs that they were started for.
+func (r *record) ownPayload(f *findings) {
+	want := make(map[string]string)
+	r.ledger(func(_ string, row history.Row) {
+		mark := row.Mark()
+		switch {
+		case mark != "":
+		case row["parent_id"] != "":
+			mark = history.ChildMark(row["parent_id"])
+		default:
+			mark = history.TickMark
+		}
+		want[row["job_id"]] = mark
+	})
+	for _, e := range r.effects {
+		f.look()
+		if mark, ok := want[e.JobID]; ok && e.Mark != mark {
+			f.add(e.JobID, []string{e.at}, "its handler got the payload of %q, and not of %q", e.Mark, mark)
+		}
+	}
 }
 
 // retryRules is V9.
 func retryRules(r *record, f *findings) {
-	reports := make(map[attempt]effect)
+	reports, began := make(map[attempt]effect), make(map[attempt]effect)
 	for _, e := range r.effects {
-		if e.Event == history.Ended {
+		switch e.Event {
+		case history.Began:
+			began[attempt{e.JobID, e.Fence}] = e
+		case history.Ended:
 			reports[attempt{e.JobID, e.Fence}] = e
+		case history.Done:
 		}
 	}
 	r.claims(func(one *story, s *step) {
@@ -80,13 +114,15 @@ func retryRules(r *record, f *findings) {
 			if s.from == "running" && s.to != "running" {
 				r.counted(f, one, s)
 				if r.run.Synchronous { // or else a fence may be given to two
-					asReported(f, one, s, reports)
+					r.asReported(f, one, s, reports)
+					withoutTrace(f, one, s, began)
 				}
 			}
 		}
 	}
 	r.limits(f)
 	r.delayed(f)
+	r.notWhileHeld(f)
 	r.inOrder(f)
 }
 
@@ -108,6 +144,32 @@ func (r *record) delayed(f *findings) {
 		created, err := s.before.Time("created_at")
 		if err != nil || s.holds.claimed < created+after {
 			f.add(one.id, []string{s.line}, "was claimed less than %s after %s, when it was submitted", time.Duration(after), s.before["created_at"])
+		}
+	})
+}
+
+// notWhileHeld judges jobs that somebody has held: none starts before somebody asks for its
+// release.
+func (r *record) notWhileHeld(f *findings) {
+	held := make(map[string]history.Nanos)
+	released := make(map[string][]history.Call)
+	for _, call := range r.calls {
+		switch {
+		case call.Verb == history.Hold && call.Outcome == history.OK:
+			held[call.JobID] = call.Returned
+		case call.Verb == history.Release && call.Outcome != history.Refused:
+			released[call.JobID] = append(released[call.JobID], call)
+		}
+	}
+	r.claims(func(one *story, s *step) {
+		since, ok := held[one.id]
+		if !ok || s.holds.claimed < since+slack {
+			return
+		}
+		f.look()
+		asked := func(call history.Call) bool { return call.Started <= s.holds.claimed+slack }
+		if !slices.ContainsFunc(released[one.id], asked) {
+			f.add(one.id, []string{s.line}, "was claimed although it was held")
 		}
 	})
 }
@@ -145,13 +207,30 @@ var outcomes = map[history.Report]string{history.Fails: "failed", history.Perman
 
 // asReported compares the outcome of an attempt with what its handler has reported. Another
 // outcome, such as a crash, may have come in between.
-func asReported(f *findings, one *story, s *step, reports map[attempt]effect) {
+func (r *record) asReported(f *findings, one *story, s *step, reports map[attempt]effect) {
+	outcome := s.attempt["outcome"]
+	if !slices.Contains([]string{"failed", "permanent", "snoozed"}, outcome) || !slices.Contains(r.run.Recorded, s.after["job_type"]) {
+		return
+	}
 	fence, _ := s.attempt.Int("fence")
 	e, reported := reports[attempt{one.id, fence}]
 	want, known := outcomes[e.Report]
-	outcome := s.attempt["outcome"]
-	if reported && known && outcome != want && slices.Contains([]string{"failed", "permanent", "snoozed"}, outcome) {
+	switch {
+	case !reported:
+		f.add(one.id, []string{s.line}, "an attempt was %s, but its handler reported nothing", outcome)
+	case known && outcome != want:
 		f.add(one.id, []string{s.line, e.at}, "an attempt was %s, but its handler reported %q", outcome, e.Report)
+	}
+}
+
+// withoutTrace judges jobs that are back in the queue without a record of an attempt: no
+// handler may have started.
+func withoutTrace(f *findings, one *story, s *step, began map[attempt]effect) {
+	if s.attempt != nil || s.to != "queued" || s.held == nil {
+		return
+	}
+	if e, ok := began[attempt{one.id, s.held.fence}]; ok {
+		f.add(one.id, []string{s.line, e.at}, "went back to the queue, and its attempt was not recorded although its handler had begun")
 	}
 }
 
@@ -174,7 +253,7 @@ func (r *record) counted(f *findings, one *story, s *step) {
 		}
 		return
 	case s.attempt == nil && s.to == "queued":
-		return // its handler was never started
+		return // withoutTrace judges it
 	case s.attempt == nil:
 		f.add(one.id, []string{s.line}, "became %s, but no attempt was recorded", s.to)
 		return
@@ -187,8 +266,14 @@ func (r *record) counted(f *findings, one *story, s *step) {
 	if s.to == "dead" && after < limit && outcome != "permanent" && outcome != "crashed" {
 		f.add(one.id, []string{s.line}, "died after %d attempts of %d, and the last was %s", after, limit, outcome)
 	}
+	if timeout := r.run.Timeouts[s.after["job_type"]]; outcome == "timeout" && timeout > 0 {
+		over, err := s.attempt.Time("ended_at")
+		if err != nil || s.held == nil || over+slack < s.held.original().claimed+history.Nanos(timeout) {
+			f.add(one.id, []string{s.line}, "timed out at %s, sooner than %s after its claim", s.attempt["ended_at"], timeout)
+		}
+	}
 	delay, bounded := r.run.Retries[s.after["job_type"]]
-	if s.to == "retry" && outcome == "failed" && bounded {
+	if s.to == "retry" && outcome != "snoozed" && outcome != "given_back" && bounded {
 		due, err1 := s.after.Time("run_at")
 		over, err2 := s.attempt.Time("ended_at")
 		if err1 != nil || err2 != nil || due < over+history.Nanos(delay) {

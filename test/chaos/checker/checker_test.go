@@ -29,6 +29,17 @@ func TestAGoodRunPasses(t *testing.T) {
 	}
 }
 
+func TestAWitnessOutOfOrderIsNoRecord(t *testing.T) {
+	r, jobs := good()
+	one, other := change(r, history.Insert, "jobs", jobs.plain[3], 0), change(r, history.Insert, "jobs", jobs.plain[4], 0)
+	r.witness[one], r.witness[other] = r.witness[other], r.witness[one]
+	require.ErrorContains(t, r.replay(), "follows later ones, and was not there before")
+
+	r, _ = good()
+	r.witness = append(r.witness, r.witness[len(r.witness)-5:]...)
+	require.NoError(t, r.replay(), "a server sends some transactions again")
+}
+
 // save writes a run as the runner does.
 func save(t *testing.T, r *record) string {
 	t.Helper()

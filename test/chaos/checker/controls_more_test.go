@@ -19,7 +19,7 @@ var attemptControls = []control{
 			return true
 		})
 	}},
-	{name: "only an earlier attempt had the effect", by: "V8", spoil: func(r *record, j jobs) {
+	{name: "only an earlier attempt had the effect", by: "V8 V6", spoil: func(r *record, j jobs) {
 		effectsOf(r, j.retried, func(e *history.Effect) bool {
 			if e.Fence == 2 && e.Event == history.Done {
 				e.Fence = 1
@@ -34,6 +34,15 @@ var attemptControls = []control{
 			}
 			return true
 		})
+	}},
+	{name: "a handler did not begin, but had its effect", by: "V8", spoil: func(r *record, j jobs) {
+		effectsOf(r, j.plain[0], func(e *history.Effect) bool { return e.Event != history.Began })
+	}},
+	{name: "a handler gets the payload of another job", by: "V8", spoil: func(r *record, j jobs) {
+		effectsOf(r, j.plain[0], func(e *history.Effect) bool { e.Mark = "mark-" + j.plain[1]; return true })
+	}},
+	{name: "the handler of a follow-up gets no payload", by: "V8", spoil: func(r *record, j jobs) {
+		effectsOf(r, j.child, func(e *history.Effect) bool { e.Mark = ""; return true })
 	}},
 	{name: "an attempt is not counted", by: "V9", more: func(m *maker, _ jobs) {
 		job := m.submit("GOOD", "", history.OK)
@@ -68,6 +77,43 @@ var attemptControls = []control{
 	}},
 	{name: "a failed attempt leaves no record", by: "V9", spoil: func(r *record, j jobs) {
 		without(&r.witness, change(r, history.Insert, "unsuccessful_attempts", j.retried, 0))
+	}},
+	{name: "an attempt is given back without a record", by: "V9", more: func(m *maker, _ jobs) {
+		job := m.submit("GOOD", "", history.OK)
+		m.claim(job)
+		m.handler(job, "", history.Began)
+		m.end(job, "queued", "given_back", 0)
+		m.success(job)
+		without(&m.witness, change(&m.record, history.Insert, "unsuccessful_attempts", job, 0))
+	}},
+	{name: "a retry after a timeout is due at once", by: "V9", more: func(m *maker, _ jobs) {
+		job := m.submit("GOOD", "", history.OK)
+		m.claim(job)
+		m.handler(job, "", history.Began)
+		m.wait(400)
+		m.end(job, "retry", "timeout", 1)
+		due := m.witness[len(m.witness)-1].Row["ended_at"]
+		m.witness[ending(&m.record, job, "retry")].Row["run_at"] = due
+		m.tables["jobs"][job]["run_at"] = due
+		m.promote(job)
+		m.success(job)
+	}},
+	{name: "an attempt times out before its time", by: "V9", more: func(m *maker, _ jobs) {
+		job := m.submit("GOOD", "", history.OK)
+		for range 2 {
+			m.fail(job, "retry", "timeout")
+			m.wait(10)
+			m.promote(job)
+		}
+		m.fail(job, "dead", "timeout")
+	}},
+	{name: "a job dies, and no handler was ever started for it", by: "V9", spoil: func(r *record, j jobs) {
+		effectsOf(r, j.dead, func(*history.Effect) bool { return false })
+	}},
+	{name: "a job starts while it is held", by: "V9", more: func(m *maker, _ jobs) {
+		job := m.submit("GOOD", "", history.OK)
+		m.call(history.Call{Verb: history.Hold, JobID: job, Code: 200, Status: "PENDING"})
+		m.success(job)
 	}},
 	{name: "a job with a delay begins at once", by: "V9", more: func(m *maker, _ jobs) {
 		job := m.submit("GOOD", "", history.OK)
@@ -135,7 +181,7 @@ var answerControls = []control{
 
 var systemControls = []control{
 	{name: "there were too few jobs", by: "enough", spoil: func(r *record, _ jobs) { r.run.Minimums.Jobs = 1000 }},
-	{name: "too few faults were injected", by: "enough", spoil: func(r *record, _ jobs) { r.faults[0].Error = "it did not work" }},
+	{name: "too few faults were injected", by: "enough", spoil: func(r *record, _ jobs) { r.run.Minimums.Faults = 100 }},
 	{name: "no attempt was stale", by: "enough", spoil: func(r *record, j jobs) {
 		effectsOf(r, j.stale, func(e *history.Effect) bool { return e.Fence > 1 || e.Event != history.Ended })
 	}},
@@ -159,7 +205,6 @@ var systemControls = []control{
 	{name: "a reclaim takes too long", by: "V13", spoil: func(r *record, _ jobs) {
 		r.timings.Reclaims[0].Reclaimed += history.Nanos(10 * time.Second)
 	}},
-	{name: "a job is never reclaimed", by: "V13", spoil: func(r *record, _ jobs) { r.timings.Reclaims[0].Reclaimed = 0 }},
 	{name: "nothing is accepted for long after a failover", by: "V13", spoil: func(r *record, _ jobs) {
 		r.timings.Failovers[0].FirstAccept += history.Nanos(10 * time.Second)
 	}},

@@ -107,6 +107,13 @@ func effectsOf(r *record, job string, keep func(*history.Effect) bool) {
 
 var jobControls = []control{
 	{name: "a job that was acknowledged is gone", by: "V1 V10", spoil: func(r *record, j jobs) { without(&r.final, finalOf(r, "jobs", j.plain[3])) }},
+	{name: "a job of which no client knows is gone", by: "V1", spoil: func(r *record, j jobs) {
+		without(&r.final, finalOf(r, "jobs", j.unsure))
+		r.calls = slices.DeleteFunc(r.calls, func(c history.Call) bool { return c.JobID == j.unsure || c.Found == j.unsure })
+	}},
+	{name: "a job is acknowledged before it is there", by: "V1", spoil: func(r *record, j jobs) {
+		r.witness[change(r, history.Insert, "jobs", j.plain[0], 0)].Committed += tick * 3 / 4
+	}},
 	{name: "a job is left waiting", by: "V1", more: func(m *maker, _ jobs) { m.submit("GOOD", "", history.OK) }},
 	{name: "a job is deleted before its end", by: "V1", more: func(m *maker, _ jobs) {
 		job := m.submit("GOOD", "", history.Unknown)
@@ -230,6 +237,9 @@ var jobControls = []control{
 	}},
 }
 
+// outliving is the id of a process.
+const outliving = 200
+
 var leaseControls = []control{
 	{name: "an attempt has its effect twice", by: "V6", spoil: func(r *record, j jobs) {
 		at := slices.IndexFunc(r.effects, func(e effect) bool { return e.JobID == j.plain[1] && e.Event == history.Done })
@@ -278,10 +288,10 @@ var leaseControls = []control{
 		m.end(job, "succeeded", "", 1)
 	}},
 	{name: "a handler runs without a lease", by: "V6", spoil: func(r *record, j jobs) {
-		r.effects = append(r.effects, effect{history.Effect{Event: history.Began, JobID: j.canceled, Fence: 1, At: r.run.Ended}, "effects/a.jsonl:999"})
+		r.effects = append(r.effects, effect{history.Effect{Event: history.Began, JobID: j.canceled, Mark: "mark-" + j.canceled, Fence: 1, At: r.run.Ended}, "effects/a.jsonl:999"})
 	}},
 	{name: "a handler runs under a claim that the standby did not have", by: "V6", more: func(m *maker, j jobs) {
-		m.effects = slices.Insert(m.effects, 0, effect{history.Effect{Event: history.Ended, JobID: j.claimed, Fence: 1, At: 1}, "effects/a.jsonl:0"})
+		m.effects = slices.Insert(m.effects, 0, effect{history.Effect{Event: history.Ended, JobID: j.claimed, Mark: "mark-" + j.claimed, Fence: 1, At: 1}, "effects/a.jsonl:0"})
 		for i, e := range m.effects {
 			if e.JobID == j.claimed && e.Event == history.Began {
 				e.At++
@@ -298,7 +308,32 @@ var leaseControls = []control{
 			return true
 		})
 	}},
-	{name: "a stale attempt is accepted", by: "V7", more: func(m *maker, _ jobs) {
+	{name: "a handler goes on after its lease has expired, and nobody follows", by: "V6", more: func(m *maker, _ jobs) {
+		m.wait(200)
+		m.fail(m.submit("GOOD", "", history.OK), "dead", "permanent")
+		m.effects[len(m.effects)-1].At += history.Nanos(10 * time.Second)
+	}},
+	{name: "a handler begins before its claim", by: "V6", spoil: func(r *record, j jobs) {
+		effectsOf(r, j.plain[0], func(e *history.Effect) bool {
+			if e.Event == history.Began {
+				e.At -= history.Nanos(time.Second)
+			}
+			return true
+		})
+	}},
+	{name: "the process of an attempt lives on beside the next", by: "V6", more: func(m *maker, _ jobs) {
+		job := m.submit("GOOD", "", history.OK)
+		m.claim(job)
+		m.handler(job, "", history.Began)
+		m.effects[len(m.effects)-1].PID = outliving
+		m.end(job, "retry", "interrupted", 1)
+		m.wait(10)
+		m.promote(job)
+		m.success(job)
+	}, spoil: func(r *record, _ jobs) {
+		r.processes = append(r.processes, history.Process{Kind: history.Plugin, Name: "good", PID: outliving, PIDStarted: 7, Ended: r.run.Ended})
+	}},
+	{name: "a stale attempt is accepted", by: "V7 V6", more: func(m *maker, _ jobs) {
 		job := m.submit("GOOD", "", history.OK)
 		m.claim(job)
 		m.handler(job, "", history.Began)

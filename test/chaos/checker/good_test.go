@@ -134,7 +134,7 @@ func (m *maker) claim(job string) {
 	m.wait(1)
 	m.now -= tick // commit adds it
 	m.commit(m.write("ready", job, nil), m.write("leases", job, history.Row{
-		"job_id": job, "lease_id": m.id("lease"), "fence": strconv.Itoa(m.number(job, "fence") + 1), "worker_id": "w",
+		"job_id": job, "lease_id": m.id("lease"), "fence": strconv.Itoa(m.number(job, "fence") + 1), "worker_id": "w/1",
 		"claimed_at": text(m.now + tick), "expires_at": text(m.now + tick + history.Nanos(leaseFor)), "cancel_requested": "f",
 	}))
 }
@@ -146,9 +146,14 @@ func (m *maker) handler(job string, report history.Report, events ...history.Eff
 
 func (m *maker) handlerOf(job string, held history.Row, report history.Report, events ...history.EffectEvent) {
 	fence, _ := strconv.ParseInt(held["fence"], 10, 64)
+	row := m.tables["jobs"][job]
+	mark := row.Mark()
+	if mark == "" {
+		mark = history.ChildMark(row["parent_id"])
+	}
 	for _, event := range events {
 		m.wait(1)
-		e := history.Effect{Event: event, JobID: job, JobType: m.tables["jobs"][job]["job_type"], Fence: fence, PID: 100, PIDStarted: 7, At: m.now}
+		e := history.Effect{Event: event, JobID: job, JobType: row["job_type"], Mark: mark, Fence: fence, PID: 100, PIDStarted: 7, At: m.now}
 		if event == history.Ended {
 			e.Report = report
 		}

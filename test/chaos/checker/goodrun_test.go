@@ -151,6 +151,7 @@ func (m *maker) finish(began history.Nanos) {
 		Seed: 1, Started: began, Ended: m.now, Duration: time.Duration(m.now - began),
 		Lease: leaseFor, ReapInterval: time.Second, Grace: 10 * time.Second,
 		MaxAttempts: map[string]int{"GOOD": 3, "BAD": 3}, Retries: map[string]time.Duration{"GOOD": delay, "BAD": delay},
+		Timeouts: map[string]time.Duration{"GOOD": time.Minute, "BAD": time.Minute},
 		Recorded: []string{"GOOD", "BAD"}, Synchronous: true,
 		Minimums: history.Minimums{Jobs: plain, Faults: 3, Kinds: 3, StaleAttempts: 1, Failovers: 1, Unknown: 1},
 		Bounds: history.Bounds{

@@ -16,6 +16,11 @@ func noneLost(r *record, f *findings) {
 			f.add(row["job_id"], []string{line}, "is %s in the ledger (%s by the witness) although everything has healed", row["state"], state)
 		}
 	})
+	for job, row := range r.last.ledger {
+		if !there[job] {
+			f.add(job, nil, "is gone in the end, but the witness saw it %s last", row["state"])
+		}
+	}
 	for i, call := range r.calls {
 		if call.Outcome != history.OK {
 			continue
@@ -24,6 +29,9 @@ func noneLost(r *record, f *findings) {
 			f.look()
 			if !there[submission.JobID] && !r.forgetful(call.Returned) {
 				f.add(submission.JobID, []string{callLine(i)}, "was acknowledged and is lost")
+			}
+			if one := r.jobs[submission.JobID]; one != nil && one.born != nil && one.born.committed > call.Returned+slack {
+				f.add(submission.JobID, []string{callLine(i), one.born.line}, "was acknowledged before it was there")
 			}
 		}
 	}

@@ -79,24 +79,74 @@ func (r *record) oneHandler(f *findings) {
 		}
 		f.look()
 		began[e.JobID] = append(began[e.JobID], e)
-		switch l := known[attempt{e.JobID, e.Fence}]; {
+		switch l := known[is.attempt]; {
 		case l == nil && !r.unseenFence(e.JobID, e.Fence):
 			f.add(e.JobID, []string{e.at}, "an attempt began with the fence %d, for which there was no lease", e.Fence)
 		case l != nil && l.orphaned && r.run.Synchronous:
 			f.add(e.JobID, []string{l.line, e.at}, "an attempt began under a lease that the standby did not have")
+		case l != nil && e.At+slack < l.claimed:
+			f.add(e.JobID, []string{l.line, e.at}, "an attempt began before it was claimed")
 		}
 	}
-	if r.run.Bounds.Overlap == 0 {
-		return
+	if r.run.Bounds.Overlap > 0 {
+		r.inTime(f, known, began)
+		r.outlived(f, known, began)
 	}
-	bound := history.Nanos(r.run.Bounds.Overlap)
+}
+
+// inTime judges handlers that go on: beyond their lease, or beside the next attempt at the job.
+func (r *record) inTime(f *findings, known map[attempt]*lease, began map[string][]effect) {
 	for _, e := range r.effects {
+		l := known[attempt{e.JobID, e.Fence}]
+		if l != nil && !l.orphaned && r.tooLate(l, l.expires, e.At) {
+			f.add(e.JobID, []string{l.line, e.at}, "the attempt with the fence %d went on after its lease had expired", e.Fence)
+		}
 		for _, next := range began[e.JobID] {
-			if next.Fence > e.Fence && e.At > next.At+bound+r.stalled(next.At, e.At) && !r.paused(next.At, e.At) {
+			if next.Fence > e.Fence && r.tooLate(l, next.At, e.At) {
 				f.add(e.JobID, []string{next.at, e.at}, "the attempt with the fence %d went on after that with the fence %d had begun", e.Fence, next.Fence)
 			}
 		}
 	}
+}
+
+// outlived judges the processes of attempts of which nobody knows the end: none lives on beside
+// the next attempt at the job.
+func (r *record) outlived(f *findings, known map[attempt]*lease, began map[string][]effect) {
+	type id struct {
+		pid     int
+		started uint64
+	}
+	processes := make(map[id]int)
+	for i, p := range r.processes {
+		processes[id{p.PID, p.PIDStarted}] = i
+	}
+	over := make(map[attempt]bool)
+	for _, e := range r.effects {
+		over[attempt{e.JobID, e.Fence}] = over[attempt{e.JobID, e.Fence}] || e.Event == history.Ended
+	}
+	for job, attempts := range began {
+		for _, e := range attempts {
+			l := known[attempt{job, e.Fence}]
+			i, seen := processes[id{e.PID, e.PIDStarted}]
+			if over[attempt{job, e.Fence}] || l == nil || !seen {
+				continue
+			}
+			f.look()
+			for _, next := range attempts { // V12 judges processes that are never gone
+				if next.Fence > e.Fence && r.tooLate(l, next.At, r.processes[i].Ended) {
+					f.add(job, []string{e.at, next.at, processLine(i)}, "the process of the attempt with the fence %d went on after that with the fence %d had begun", e.Fence, next.Fence)
+				}
+			}
+		}
+	}
+}
+
+// tooLate reports whether something of the lease's attempt happened too long after it had to be
+// over. More time is allowed while the machine was busy, and any while processes of the lease's
+// worker stood still. What comes more than two leases later is no excuse.
+func (r *record) tooLate(l *lease, over, at history.Nanos) bool {
+	soon := min(at, over+2*history.Nanos(r.run.Lease))
+	return at > over+history.Nanos(r.run.Bounds.Overlap)+r.stalled(over, soon) && !r.paused(l, over, soon)
 }
 
 // unseenFence reports whether the lease may have been issued while nobody looked.
@@ -109,10 +159,13 @@ func (r *record) unseenFence(job string, fence int64) bool {
 	})
 }
 
-// paused reports whether processes stood still between the times, or shortly before.
-func (r *record) paused(from, to history.Nanos) bool {
+// paused reports whether processes of the lease's worker stood still between the times, or
+// shortly before. Those of any worker may have been, if nobody saw the lease.
+func (r *record) paused(l *lease, from, to history.Nanos) bool {
 	return slices.ContainsFunc(r.faults, func(fault history.Fault) bool {
-		return fault.Pause && fault.Error == "" && fault.Injected <= to && fault.Healed+history.Nanos(r.run.Lease) >= from
+		target, _, _ := strings.Cut(fault.Target, " ") // what follows is a plugin
+		hit := l == nil || strings.HasPrefix(l.worker, target+"/")
+		return hit && fault.Pause && fault.Error == "" && fault.Injected <= to && fault.Healed+history.Nanos(r.run.Lease) >= from
 	})
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -79,15 +80,11 @@ func lines[T any](path string, into *[]T) error {
 }
 
 // forgetful reports whether what was acknowledged at that time may be lost: commits did not
-// wait for the standby and another server took over later, or they did not wait for the disk
-// and the server crashed later.
+// wait for the standby, and another server took over later.
 func (r *record) forgetful(acknowledged history.Nanos) bool {
-	for _, fault := range r.faults {
-		if fault.Error == "" && fault.Healed >= acknowledged && (fault.Failover && !r.run.Synchronous || fault.Crash && r.run.FastCommit) {
-			return true
-		}
-	}
-	return false
+	return !r.run.Synchronous && slices.ContainsFunc(r.faults, func(fault history.Fault) bool {
+		return fault.Error == "" && fault.Failover && fault.Healed >= acknowledged
+	})
 }
 
 // ledger yields the rows of the ledger at the end, and where they are.

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/test/chaos/history"
 )
 
-// recorded loads a run that was recorded: 25 seconds with four kinds of faults, one failover
+// recorded loads a run that was recorded: 25 seconds with four kinds of faults, failovers
 // among them. The runner made it with
 //
 //	-duration 25s -seed 11 -short -rate 8 -pooler no -only failover,kill-plugin,stop-orchestrator,lose-commit-answers

@@ -12,7 +12,7 @@ import (
 // them, but its leases are kept.
 func (r *record) replay() error {
 	r.jobs = make(map[string]*story)
-	player := &player{record: r, now: empty(), old: make(map[string]*lease)}
+	player := &player{record: r, now: empty(), old: make(map[string]*lease), played: make(map[history.LSN]uint32)}
 	markOrphans(r.witness)
 	for from := 0; from < len(r.witness); {
 		to := from + 1
@@ -57,6 +57,8 @@ type player struct {
 	now        *tables
 	generation int
 	lsn        history.LSN
+	// played are the transactions of the generation: a server sends some again.
+	played map[history.LSN]uint32
 	// old are the leases by job that only the old primary has seen.
 	old map[string]*lease
 	// snapshot are the rows of a generation that has just begun; nil when it is complete.
@@ -71,6 +73,7 @@ func (p *player) play(from, to int) error {
 		p.settle()
 		p.generation, p.lsn, p.snapshot = first.Generation, 0, empty()
 		clear(p.old)
+		clear(p.played)
 		return nil
 	case first.Op == history.Snapshot:
 		into := cmp.Or(p.snapshot, p.now)
@@ -79,10 +82,13 @@ func (p *player) play(from, to int) error {
 	case first.Generation != p.generation:
 		return fmt.Errorf("%s: generation %d follows %d without a promotion", witnessLine(from), first.Generation, p.generation)
 	case first.LSN <= p.lsn:
+		if p.played[first.LSN] != first.XID {
+			return fmt.Errorf("%s: transaction %d follows later ones, and was not there before", witnessLine(from), first.XID)
+		}
 		return nil // decoded again
 	}
 	p.settle()
-	p.lsn = first.LSN
+	p.lsn, p.played[first.LSN] = first.LSN, first.XID
 	if first.Orphaned {
 		return p.keepLeases(from, to)
 	}

@@ -138,14 +138,11 @@ func liveness(r *record, f *findings) {
 	var here, elsewhere []time.Duration
 	for _, reclaim := range r.timings.Reclaims {
 		f.look()
-		took := time.Duration(reclaim.Reclaimed - reclaim.Lost)
-		if reclaim.Reclaimed == 0 {
-			f.add(reclaim.JobID, evidence, "was lost by %s and never reclaimed", reclaim.Case)
-		} else if reclaim.SameHost {
-			here = append(here, took)
-		} else {
-			elsewhere = append(elsewhere, took)
+		where := &elsewhere
+		if reclaim.SameHost {
+			where = &here
 		}
+		*where = append(*where, time.Duration(reclaim.Reclaimed-reclaim.Lost))
 	}
 	for _, reclaims := range []struct {
 		where string

@@ -85,8 +85,12 @@ func summarize(out io.Writer, r *record, verdicts []verdict) error {
 		result = "VIOLATED: " + strings.Join(names, ", ")
 	}
 	did, lag := r.did(), r.timings.Lag
-	_, err := fmt.Fprintf(out, "seed %d: %s; %d jobs, %d faults of %d kinds, %d failovers, %d stale attempts, %d calls without an answer; drained in %s; ticks were late by %s (p99), %s (most)\n",
-		r.run.Seed, result, did.jobs, did.faults, did.kinds, did.failovers, did.stale, did.unknown,
+	at := ""
+	if r.run.Commit != "" {
+		at = " at " + r.run.Commit
+	}
+	_, err := fmt.Fprintf(out, "seed %d%s: %s; %d jobs, %d faults of %d kinds, %d failovers, %d stale attempts, %d calls without an answer; drained in %s; ticks were late by %s (p99), %s (most)\n",
+		r.run.Seed, at, result, did.jobs, did.faults, did.kinds, did.failovers, did.stale, did.unknown,
 		r.timings.Drained.Round(time.Millisecond), lag.P99, lag.Most.Round(time.Millisecond))
 	return err
 }

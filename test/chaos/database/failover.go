@@ -32,7 +32,7 @@ type Failover struct {
 	// Rebuild, cut off from all hosts but Stay.
 	Kill bool
 	// Stay names hosts whose connections stay at the old primary, and whose new ones
-	// go there too, until Rejoin.
+	// go there too, until Rejoin. A pooler leads all hosts to one server: none can stay.
 	Stay []string
 }
 
@@ -67,7 +67,7 @@ func (c *Cluster) FailOver(ctx context.Context, f Failover) (time.Time, error) {
 	answers := time.Now()
 	staying := make(map[string]bool)
 	for _, host := range f.Stay {
-		staying[host] = c.pooler == nil // a pooler leads all hosts to one server
+		staying[host] = true
 	}
 	if c.trunk != nil {
 		if err := c.trunk.Lead(c.primary.URL()); err != nil {

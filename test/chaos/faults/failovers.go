@@ -19,7 +19,7 @@ func failovers() []Kind {
 		{Name: "kill-failover", Make: FailOver("kill-failover", nil, true)},
 		{Name: "stall-cut-failover", Make: StallCut, Missing: needsStandby},
 		{Name: "stall-cancel-failover", Make: StallCancel, Missing: needsStandby},
-		{Name: "split-brain", Make: splitBrain},
+		{Name: "split-brain", Make: splitBrain, Missing: needsNoPooler},
 	}
 }
 

@@ -47,6 +47,13 @@ func needsPooler(s *Scene) string {
 	return ""
 }
 
+func needsNoPooler(s *Scene) string {
+	if s.Cluster.PoolerPID() != 0 {
+		return "the pooler of this run leads all hosts to one server"
+	}
+	return ""
+}
+
 func needsStandby(s *Scene) string {
 	if !s.Cluster.Synchronous {
 		return "no commit waits for the standby"

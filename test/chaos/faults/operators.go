@@ -71,7 +71,7 @@ func schedule(s *Scene, random *rand.Rand) Fault {
 	name := fmt.Sprintf("chaos-%d", random.IntN(1_000_000))
 	body := map[string]any{
 		"every": "1s", "overlap": pick(random, []string{"allow", "skip", "queue"}), "catchUp": "all",
-		"job": map[string]any{"jobType": stage.TickType, "payload": map[string]any{"millis": 100, "plan": []string{"succeeds"}}},
+		"job": map[string]any{"jobType": stage.TickType, "payload": map[string]any{"mark": history.TickMark, "millis": 100, "plan": []string{"succeeds"}}},
 	}
 	return asked(s, name, between(random, s.Lease, 4*s.Lease), "/schedules/"+name, body)
 }

@@ -21,6 +21,8 @@ import (
 
 // work is the payload.
 type work struct {
+	// Mark says which job the payload is for.
+	Mark string `json:"mark"`
 	// Millis is how long each attempt takes.
 	Millis int `json:"millis"`
 	// Plan says what each attempt reports; the last one holds for all that follow. Besides
@@ -37,8 +39,13 @@ func main() {
 	case "crashing":
 		plugin.Serve(plugin.Handle("CHAOS_CRASH", do))
 	case "hostile":
+		timeout, err := time.ParseDuration(os.Getenv("TIMEOUT"))
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "TIMEOUT:", err)
+			os.Exit(2)
+		}
 		go flood()
-		plugin.Serve(plugin.Handle("CHAOS_HOSTILE", deaf, plugin.Timeout(3*time.Second)))
+		plugin.Serve(plugin.Handle("CHAOS_HOSTILE", deaf, plugin.Timeout(timeout)))
 	default:
 		fmt.Fprintln(os.Stderr, "no such role:", role)
 		os.Exit(2)
@@ -90,7 +97,7 @@ func deaf(ctx context.Context, j plugin.Job[work]) error {
 // finish submits what follows, has the effect, if there is one, and reports.
 func finish(ctx context.Context, j plugin.Job[work]) error {
 	for range j.Args.FollowUps {
-		child := work{Millis: 20, Plan: []string{string(history.Succeeds)}}
+		child := work{Mark: history.ChildMark(j.ID), Millis: 20, Plan: []string{string(history.Succeeds)}}
 		err := plugin.Submit(ctx, plugin.FollowUp{Type: j.Type, Payload: child, Tags: []string{history.FenceTag(j.Fence)}})
 		if err != nil {
 			return err
@@ -128,7 +135,7 @@ func leave(j plugin.Job[work], event history.EffectEvent, report history.Report)
 		followUps = j.Args.FollowUps
 	}
 	line, err := json.Marshal(history.Effect{
-		Event: event, JobID: j.ID, JobType: j.Type, Attempt: j.Attempt, Fence: j.Fence, PID: self.PID, PIDStarted: self.Started(),
+		Event: event, JobID: j.ID, JobType: j.Type, Mark: j.Args.Mark, Attempt: j.Attempt, Fence: j.Fence, PID: self.PID, PIDStarted: self.Started(),
 		At: history.Nanos(time.Now().UnixNano()), Report: report, FollowUps: followUps,
 	})
 	if err != nil {

@@ -86,8 +86,6 @@ type Submission struct {
 	Delay time.Duration `json:"delay,omitempty"`
 	// After are the marks of the jobs of the same workflow that must end first.
 	After []string `json:"after,omitempty"`
-	// Unique says that the submission asked to be kept out while others like it exist.
-	Unique bool `json:"unique,omitempty"`
 	// JobID is the job's id in the answer; empty without one. Duplicate says that the
 	// answer named another job, because the submission was kept out.
 	JobID     string `json:"jobId,omitempty"`
@@ -101,6 +99,13 @@ func MarkTag(mark string) string { return markPrefix + mark }
 
 // FenceTag is the tag of a job that a handler submits: the fence of its attempt.
 func FenceTag(fence int64) string { return fencePrefix + strconv.FormatInt(fence, 10) }
+
+// ChildMark is in the payload of a job that a handler submits. Others have the mark of their
+// submission there, or [TickMark].
+func ChildMark(parent string) string { return "child of " + parent }
+
+// TickMark is in the payload of a schedule's jobs.
+const TickMark = "tick"
 
 const (
 	markPrefix  = "mark:"

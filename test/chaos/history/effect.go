@@ -7,8 +7,10 @@ type Effect struct {
 	Event   EffectEvent `json:"event"`
 	JobID   string      `json:"jobId"`
 	JobType string      `json:"jobType"`
-	Attempt int         `json:"attempt"`
-	Fence   int64       `json:"fence"`
+	// Mark is what the handler found in the payload: which job that is for.
+	Mark    string `json:"mark,omitempty"`
+	Attempt int    `json:"attempt"`
+	Fence   int64  `json:"fence"`
 	// PID and PIDStarted are as in [Process].
 	PID        int    `json:"pid"`
 	PIDStarted uint64 `json:"pidStarted"`

@@ -14,7 +14,7 @@ type Run struct {
 	Started  Nanos         `json:"started"`
 	Ended    Nanos         `json:"ended"`
 	Duration time.Duration `json:"duration"`
-	// Commit is the version of the product.
+	// Commit names the version of the runner and the product; empty if nobody said.
 	Commit string `json:"commit,omitempty"`
 
 	// Lease is how long a lease lasts, ReapInterval how often a reaper looks. Grace is
@@ -23,13 +23,12 @@ type Run struct {
 	Lease        time.Duration `json:"lease"`
 	ReapInterval time.Duration `json:"reapInterval"`
 	Grace        time.Duration `json:"grace"`
-	// Skews are the clocks of the hosts, as far as they differ from the machine's.
-	Skews map[string]time.Duration `json:"skews,omitempty"`
 	// MaxAttempts are those of each job type, unless a submission had its own.
 	MaxAttempts map[string]int `json:"maxAttempts"`
-	// Retries are the shortest delays before a retry of each job type. Types that are
-	// absent are not checked.
-	Retries map[string]time.Duration `json:"retries,omitempty"`
+	// Retries are the shortest delays before a retry of each job type, and Timeouts how long
+	// each attempt may take. Types that are absent are not checked.
+	Retries  map[string]time.Duration `json:"retries,omitempty"`
+	Timeouts map[string]time.Duration `json:"timeouts,omitempty"`
 	// Recorded are the job types whose handlers write effects.
 	Recorded []string `json:"recorded"`
 	// Unsubmitted are the job types whose jobs no call has submitted: those of schedules
@@ -39,9 +38,7 @@ type Run struct {
 	// Synchronous says that commits wait for the standby. If not, acknowledged jobs can
 	// be lost in a failover, and fences be issued twice, as it is documented.
 	Synchronous bool `json:"synchronous"`
-	// FastCommit says that settlements do not wait for the disk (commit: fast).
-	FastCommit bool `json:"fastCommit"`
-	Pooler     bool `json:"pooler"`
+	Pooler      bool `json:"pooler"`
 
 	Minimums Minimums `json:"minimums"`
 	Bounds   Bounds   `json:"bounds"`

@@ -127,6 +127,7 @@ type workflow struct {
 
 // payload is that of the run's handlers.
 type payload struct {
+	Mark      string   `json:"mark"`
 	Millis    int      `json:"millis"`
 	Plan      []string `json:"plan"`
 	FollowUps int      `json:"followUps,omitempty"`

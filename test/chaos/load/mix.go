@@ -31,6 +31,7 @@ func (p *person) items(n int, keyed bool) []item {
 		sent := submission{
 			JobType: jobType, Payload: p.payload(jobType), MaxAttempts: MaxAttempts, Tenant: tenant, Tags: []string{history.MarkTag(mark)},
 		}
+		sent.Payload.Mark = mark
 		if keyed {
 			sent.IdempotencyKey = "key-" + mark
 		}

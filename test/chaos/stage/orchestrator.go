@@ -120,15 +120,15 @@ func (o *Orchestrator) Start() error {
 	return err
 }
 
-// find returns the process of the orchestrator: the only child of a guest's init, or the
-// one that was started.
+// find returns the process of the orchestrator: the child of a guest's init that runs its
+// program, or the process that was started.
 func (o *Orchestrator) find(pid int, ended chan struct{}) (rig.Process, error) {
 	if !o.Host.Isolated {
 		return rig.ProcessOf(pid)
 	}
 	for {
-		if children := rig.Children(pid); len(children) == 1 {
-			return children[0], nil
+		if process, ok := childThatRuns(pid, o.binary); ok {
+			return process, nil
 		}
 		select {
 		case <-ended:
@@ -136,6 +136,17 @@ func (o *Orchestrator) find(pid int, ended chan struct{}) (rig.Process, error) {
 		case <-time.After(glance):
 		}
 	}
+}
+
+// childThatRuns is the child that runs the program. Go may clone another child for a moment,
+// before it starts its first program.
+func childThatRuns(parent int, binary string) (rig.Process, bool) {
+	for _, child := range rig.Children(parent) {
+		if args := child.Args(); len(args) > 0 && args[0] == binary {
+			return child, true
+		}
+	}
+	return rig.Process{}, false
 }
 
 // AwaitReady waits until the orchestrator answers that it is ready.

@@ -28,7 +28,12 @@ type Plugin struct {
 	// Environment is for its processes, beside where to leave their effects.
 	Environment map[string]string
 	Concurrency int
+	// Timeout is how long each attempt may take; 0 for the default.
+	Timeout time.Duration
 }
+
+// hostileTimeout is shorter than the work of some hostile jobs.
+const hostileTimeout = 3 * time.Second
 
 // Catalogue lists the plugins that this machine can run: those in Go, and those in
 // Python and Node.js if they are wanted and their SDKs can be installed below dir. The
@@ -38,7 +43,7 @@ func Catalogue(ctx context.Context, dir, programs, scripts, modules string, inte
 	plugins = []Plugin{
 		{Name: "good", Types: []string{"CHAOS_GOOD", "CHAOS_SLOW", TickType}, Source: binary, Environment: map[string]string{"ROLE": "good"}, Concurrency: 40},
 		{Name: "crashing", Types: []string{"CHAOS_CRASH"}, Source: binary, Environment: map[string]string{"ROLE": "crashing"}, Concurrency: 4},
-		{Name: "hostile", Types: []string{"CHAOS_HOSTILE"}, Source: binary, Environment: map[string]string{"ROLE": "hostile"}, Concurrency: 4},
+		{Name: "hostile", Types: []string{"CHAOS_HOSTILE"}, Source: binary, Environment: map[string]string{"ROLE": "hostile", "TIMEOUT": hostileTimeout.String()}, Concurrency: 4, Timeout: hostileTimeout},
 	}
 	if !interpreted {
 		return plugins, nil

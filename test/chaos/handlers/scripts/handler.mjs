@@ -9,7 +9,7 @@ const started = Number(stat.slice(stat.lastIndexOf(')') + 1).trim().split(/\s+/)
 
 function leave(job, event, report) {
   const line = JSON.stringify({
-    event, jobId: job.id, jobType: job.type, attempt: job.attempt, fence: Number(job.fence), pid: process.pid,
+    event, jobId: job.id, jobType: job.type, mark: job.payload.mark, attempt: job.attempt, fence: Number(job.fence), pid: process.pid,
     pidStarted: started, at: 'NOW', report,
   });
   // Nanoseconds since 1970 are too large for a number.

@@ -17,6 +17,7 @@ def leave(job, event, report=None):
         "event": event,
         "jobId": job.id,
         "jobType": job.type,
+        "mark": job.payload.get("mark"),
         "attempt": job.attempt,
         "fence": job.fence,
         "pid": os.getpid(),
