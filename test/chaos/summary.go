@@ -58,8 +58,8 @@ func (r *run) summarize() {
 	}
 	for _, of := range slices.Sorted(maps.Keys(took)) {
 		all := took[of]
-		slices.Sort(all)
-		fmt.Printf("reclaimed after %s: %d jobs, p50 %s, p99 %s\n", of, len(all), short(all[len(all)/2]), short(all[len(all)*99/100]))
+		p99 := short(history.Percentile99(all))
+		fmt.Printf("reclaimed after %s: %d jobs, p50 %s, p99 %s\n", of, len(all), short(all[len(all)/2]), p99)
 	}
 	for _, f := range r.timings.Failovers {
 		fmt.Printf("%s: first 202 after %s%s, first claim after %s%s\n", f.Kind, after(f.Answers, f.FirstAccept), despite(f.AcceptDisturbed),

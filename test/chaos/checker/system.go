@@ -149,7 +149,7 @@ func liveness(r *record, f *findings) {
 		took  []time.Duration
 		bound time.Duration
 	}{{"on the same host", here, bounds.ReclaimSameHost}, {"elsewhere", elsewhere, bounds.ReclaimElsewhere}} {
-		if p99 := percentile99(reclaims.took); reclaims.bound > 0 && p99 > reclaims.bound {
+		if p99 := history.Percentile99(reclaims.took); reclaims.bound > 0 && p99 > reclaims.bound {
 			f.add("", evidence, "a reclaim %s takes %s (99th percentile of %d), and may take %s", reclaims.where, p99, len(reclaims.took), reclaims.bound)
 		}
 	}
@@ -174,12 +174,4 @@ func liveness(r *record, f *findings) {
 	case bounds.Drained > 0 && drained > bounds.Drained:
 		f.add("", evidence, "the backlog drained in %s, and may take %s", drained, bounds.Drained)
 	}
-}
-
-func percentile99(durations []time.Duration) time.Duration {
-	if len(durations) == 0 {
-		return 0
-	}
-	slices.Sort(durations)
-	return durations[(len(durations)*99+99)/100-1]
 }

@@ -4,6 +4,7 @@ package faults
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"strconv"
 	"time"
@@ -54,19 +55,22 @@ func StallCancel(s *Scene, random *rand.Rand) Fault {
 	return f
 }
 
-// stalled stalls the replication, and hits the commits that wait.
+// stalled stalls the replication, and hits the commits that wait. In some rounds there may be
+// none, because all of the product is still busy connecting again.
 func stalled(ctx context.Context, s *Scene, rounds int, hit func() error) error {
 	s.Cluster.Link.Stall()
+	none := errors.New("no commit waited for the standby")
 	for range rounds {
 		waiting, cancel := context.WithTimeout(ctx, 3*time.Second)
-		// No commit may come for a while, if all of the product's connections wait already.
-		_ = s.Cluster.Primary().Await(waiting, "select count(*) > 0 from pg_stat_activity where wait_event = 'SyncRep'")
+		if s.Cluster.Primary().Await(waiting, "select count(*) > 0 from pg_stat_activity where wait_event = 'SyncRep'") == nil {
+			none = nil
+		}
 		cancel()
 		if err := hit(); err != nil {
 			return err
 		}
 	}
-	return nil
+	return none
 }
 
 // FailOver makes faults that promote the standby after something else, perhaps, and then

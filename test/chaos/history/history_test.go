@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -71,6 +72,16 @@ func TestRowsReadWhatPostgreSQLWrites(t *testing.T) {
 	require.Equal(t, "c1-7", history.Row{"tags": `{other,mark:c1-7}`}.Mark())
 	require.Equal(t, "c1-7", history.Row{"tags": `["other", "` + history.MarkTag("c1-7") + `"]`}.Mark())
 	require.Empty(t, history.Row{"tags": `{}`}.Mark())
+}
+
+func TestThe99thPercentileIsTheNearestRank(t *testing.T) {
+	require.Zero(t, history.Percentile99(nil))
+	all := make([]time.Duration, 200)
+	for i := range all {
+		all[i] = time.Duration(len(all) - i)
+	}
+	require.Equal(t, time.Duration(198), history.Percentile99(all))
+	require.Equal(t, time.Duration(3), history.Percentile99([]time.Duration{3, 1, 2}))
 }
 
 func TestLSNsAreWrittenAsPostgreSQLWritesThem(t *testing.T) {

@@ -1,6 +1,9 @@
 package history
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Nanos is a moment: nanoseconds since 1970.
 type Nanos int64
@@ -76,4 +79,14 @@ type Bounds struct {
 	Overlap time.Duration `json:"overlap,omitempty"`
 	// Growth is how much more than at the baseline each process may use.
 	Growth Usage `json:"growth"`
+}
+
+// Percentile99 is the 99th percentile by the nearest rank: the least of the durations that
+// 99 % of them do not exceed; 0 if there are none. It sorts them.
+func Percentile99(durations []time.Duration) time.Duration {
+	if len(durations) == 0 {
+		return 0
+	}
+	slices.Sort(durations)
+	return durations[(len(durations)*99+99)/100-1]
 }
