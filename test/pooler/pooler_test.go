@@ -48,20 +48,9 @@ func TestMain(m *testing.M) {
 	pgtest.Main(m)
 }
 
-// size is how much a test does.
-type size struct {
-	orchestrators, clients, connections int
-	during                              time.Duration
-	// jobs is how many are timed.
-	jobs int
-}
-
-func sizes() size {
-	if os.Getenv("HOLDFAST_TEST_POOLER") == "full" {
-		return size{orchestrators: 10, clients: 4, connections: 40, during: 2 * time.Minute, jobs: 100}
-	}
-	return size{orchestrators: 3, clients: 2, connections: 8, during: 3 * time.Second, jobs: 9}
-}
+// full says that the machine is there for these tests alone: they put it under full load, and
+// judge times.
+var full = os.Getenv("HOLDFAST_TEST_POOLER") == "full"
 
 // start starts an orchestrator that reaches its database through a pooler, and past it. It
 // logs nothing but warnings and errors.
@@ -84,26 +73,29 @@ func echo(text string) rig.Submission {
 }
 
 func TestOrchestratorsShareFewConnectionsWithoutAnError(t *testing.T) {
-	if os.Getenv("HOLDFAST_TEST_POOLER") != "full" {
-		t.Skip("it judges the logs of a machine at full load: make pooler runs it")
+	if !full {
+		t.Skip("it takes two minutes of full load: make pooler runs it")
 	}
-	s := sizes()
+	const (
+		orchestrators, clientsEach, connections = 10, 4, 40
+		during                                  = 2 * time.Minute
+	)
 	past := pgtest.URL(t)
-	through := pgbouncer.Start(t, past, map[string]string{"default_pool_size": strconv.Itoa(s.connections)})
+	through := pgbouncer.Start(t, past, map[string]string{"default_pool_size": strconv.Itoa(connections)})
 	db, err := pgxpool.New(t.Context(), past)
 	require.NoError(t, err)
 	t.Cleanup(db.Close)
-	all := make([]*rig.Orchestrator, s.orchestrators)
+	all := make([]*rig.Orchestrator, orchestrators)
 	for i := range all {
 		all[i] = start(t, through, past, echoing()...)
 	}
 
-	ctx, cancel := context.WithTimeout(t.Context(), s.during)
+	ctx, cancel := context.WithTimeout(t.Context(), during)
 	defer cancel()
 	var clients sync.WaitGroup
 	var accepted, acts atomic.Int64
 	for i, o := range all {
-		for range s.clients {
+		for range clientsEach {
 			clients.Go(func() { accepted.Add(submit(t, o, ctx.Done())) })
 		}
 		clients.Go(func() { acts.Add(act(t, o, all[(i+1)%len(all)], ctx.Done())) })
@@ -120,10 +112,10 @@ func TestOrchestratorsShareFewConnectionsWithoutAnError(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return count(t, db, "select count(*) from jobs where state not in ('succeeded', 'canceled')") == 0
 	}, patience, glance)
-	t.Logf("%d jobs and %d acts in %s, by %d orchestrators over at most %d connections", accepted.Load(), acts.Load(), s.during, s.orchestrators, most)
+	t.Logf("%d jobs and %d acts in %s, by %d orchestrators over at most %d connections", accepted.Load(), acts.Load(), during, orchestrators, most)
 	require.EqualValues(t, accepted.Load()+acts.Load(), count(t, db, "select count(*) from jobs where state = 'succeeded'"))
 	require.EqualValues(t, acts.Load(), count(t, db, "select count(*) from jobs where state = 'canceled'"))
-	require.LessOrEqual(t, most, s.connections)
+	require.LessOrEqual(t, most, connections)
 	require.Positive(t, acts.Load())
 	for _, o := range all {
 		requireSound(t, o)
@@ -228,8 +220,10 @@ func TestOtherOrchestratorsFindJobsWithoutHintsByPolling(t *testing.T) {
 	polled := latencies(t, submitting)
 	t.Logf("until a job has begun: median %s with hints; without, %s, at most %s",
 		hinted[len(hinted)/2], polled[len(polled)/2], polled[len(polled)-1])
-	require.Less(t, hinted[len(hinted)/2], polled[len(polled)/2])
-	require.Less(t, polled[len(polled)/2], 2*pollInterval)
+	if full {
+		require.Less(t, hinted[len(hinted)/2], polled[len(polled)/2])
+		require.Less(t, polled[len(polled)/2], 2*pollInterval)
+	}
 	require.True(t, working.Running())
 }
 
@@ -237,8 +231,12 @@ func TestOtherOrchestratorsFindJobsWithoutHintsByPolling(t *testing.T) {
 // orchestrator, sorted.
 func latencies(t *testing.T, by *rig.Orchestrator) []time.Duration {
 	t.Helper()
+	jobs := 9
+	if full {
+		jobs = 100
+	}
 	var all []time.Duration
-	for range sizes().jobs {
+	for range jobs {
 		time.Sleep(rand.N(pollInterval)) //nolint:gosec // at any moment between two polls
 		id := rigtest.Submit(t, by, echo("hello"))
 		rigtest.Await(t, by, id, "COMPLETED")
