@@ -23,6 +23,9 @@ const (
 	lockNotAvailable     = "55P03"
 	queryCanceled        = "57014"
 	readOnlyTransaction  = "25006"
+	// internalError is also what a session cannot start with on a full disk: the server writes a
+	// file then, and does not say why it cannot.
+	internalError = "XX000"
 )
 
 // SQLSTATE classes: the first two characters.
@@ -62,6 +65,10 @@ func Translate(operation string, err error) error {
 		return fmt.Errorf("%s: %w: %w", operation, job.ErrUnavailable, err)
 	}
 	switch answer.Code {
+	case internalError:
+		if errors.As(err, &unconnected) {
+			return fmt.Errorf("%s: %w: %w", operation, job.ErrUnavailable, err)
+		}
 	case checkViolation:
 		return fmt.Errorf("%s: %w: %s", operation, job.ErrBadData, answer.Message)
 	case serializationFailure, deadlockDetected, lockNotAvailable, readOnlyTransaction:
