@@ -1,15 +1,18 @@
 package store
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store/postgres"
+	"github.com/holdfast-jobs/holdfast/store/sql"
 )
 
 // named is a job of a workflow that is submitted, after others.
@@ -204,6 +207,36 @@ func TestTheTimeOfAJobThatWaitsCountsOnceTheOthersHaveEnded(t *testing.T) {
 	require.InDelta(t, 48*time.Hour, due(2), float64(time.Minute))
 	require.True(t, ask[bool](t, s, "select run_at = 'infinity' from timers where job_id = $1", postgres.UUID(ids[3])))
 	requireSound(t, s)
+}
+
+// A round that waits for its turn began before the jobs ended that it follows up.
+func TestADelayIsNoShorterIfTheFollowerHadToWait(t *testing.T) {
+	s := open(t)
+	steps := []job.WorkflowStep{named(t, "a"), named(t, "delayed", 0)}
+	steps[1].Delay = time.Hour
+	ids := submitWorkflow(t, s, workflow(t, steps...))
+	other, err := pgx.Connect(t.Context(), urlOf(s))
+	require.NoError(t, err)
+	defer func() { _ = other.Close(context.WithoutCancel(t.Context())) }()
+	tx, err := other.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = tx.Exec(t.Context(), sql.Text("lock_following"))
+	require.NoError(t, err)
+
+	followed := make(chan error, 1)
+	go func() {
+		_, err := s.Follow(context.Background(), job.FollowPlan{})
+		followed <- err
+	}()
+	require.Eventually(t, func() bool {
+		return ask[bool](t, s, "select exists (select from pg_locks where locktype = 'advisory' and not granted and database = (select oid from pg_database where datname = current_database()))")
+	}, patience, 10*time.Millisecond)
+	settled(t, s, claim(t, s, 1)[0], job.Success)
+	ended := ask[time.Time](t, s, "select clock_timestamp()")
+	require.NoError(t, tx.Rollback(t.Context()))
+	require.NoError(t, <-followed)
+	due := ask[time.Time](t, s, "select run_at from jobs where job_id = $1", postgres.UUID(ids[1]))
+	require.False(t, due.Before(ended.Add(time.Hour)), "due at %s, and the job before ended at %s", due, ended)
 }
 
 func TestAHeldWorkflowStartsNothingUntilItIsReleased(t *testing.T) {

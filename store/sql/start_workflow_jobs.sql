@@ -2,7 +2,8 @@
 -- of the workflows $2, and all of the workflows $3. A delay begins now. Jobs that are held, or
 -- whose workflow is held or canceled, stay as they are. The scheduler queues the others: they
 -- stay created. Returns them.
--- Clock: now().
+-- Clock: clock_timestamp(), read once: the transaction may have waited for its turn since it
+-- began, and a delay must not be shorter for that.
 -- Locks: timer rows in the order of the jobs, then ledger rows.
 -- Index: workflow_edges_pkey, workflow_jobs_pkey, workflow_jobs_position, workflows_pkey,
 -- timers_pkey, jobs_pkey.
@@ -14,9 +15,12 @@ with named as materialized (
     select w.on_complete from workflows w where w.workflow_id = any ($2::uuid[]) and w.remaining = 0
     union
     select wj.job_id from workflow_jobs wj where wj.workflow_id = any ($3::uuid[]) and wj.missing = 0 and wj.ended is null
+), clock as materialized (
+    select clock_timestamp() as at
 ), free as materialized (
-    select t.job_id, greatest(coalesce(wj.run_at, now() + wj.delay), now()) as run_at
-    from (select job_id from named order by job_id) n
+    select t.job_id, greatest(coalesce(wj.run_at, c.at + wj.delay), c.at) as run_at
+    from clock c
+    cross join (select job_id from named order by job_id) n
     cross join lateral (
         select m.workflow_id, m.run_at, m.delay from workflow_jobs m
         where m.job_id = n.job_id and m.missing = 0 and m.ended is null and m.run_at is distinct from 'infinity'
