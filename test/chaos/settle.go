@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -41,6 +42,7 @@ func (r *run) settle(ctx context.Context) error {
 	for _, o := range r.scene.All() {
 		problems = errors.Join(problems, r.awaitWell(ctx, o))
 	}
+	problems = errors.Join(problems, r.liftPauses(ctx))
 	for number := 1; time.Since(healed) < r.grace && ctx.Err() == nil; wait(ctx, time.Second) {
 		held, err := r.releaseHeld(ctx, number)
 		if number += held; held == 0 && err == nil {
@@ -96,6 +98,28 @@ func swapBroken(ctx context.Context, o *stage.Orchestrator) error {
 			if err := o.Call(ctx, http.MethodPost, "/debug/plugins/"+plugin.Name+"/swap", nil, http.StatusOK, nil); err != nil {
 				return fmt.Errorf("swap plugin %s of %s: %w", plugin.Name, o.Name, err)
 			}
+		}
+	}
+	return nil
+}
+
+// liftPauses ends the pauses that are left. A call to pause that got no answer may have been
+// carried out after the one that healed the fault.
+func (r *run) liftPauses(ctx context.Context) error {
+	var left struct {
+		Pauses []struct{ Scope, Name string }
+	}
+	if err := r.scene.API.Call(ctx, http.MethodGet, "/debug/pauses", nil, http.StatusOK, &left); err != nil {
+		return err
+	}
+	for _, pause := range left.Pauses {
+		r.log.Warn("a pause was left", "scope", pause.Scope, "name", pause.Name)
+		path, err := url.JoinPath("/debug/pauses", pause.Scope, pause.Name)
+		if err == nil {
+			err = r.scene.API.Call(ctx, http.MethodDelete, path, nil, http.StatusOK, nil)
+		}
+		if err != nil {
+			return fmt.Errorf("end the pause of %s %s: %w", pause.Scope, pause.Name, err)
 		}
 	}
 	return nil

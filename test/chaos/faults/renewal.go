@@ -23,7 +23,7 @@ func lateRenewal(s *Scene, random *rand.Rand) Fault {
 	const locker = "chaos late-renewal"
 	mine := fmt.Sprintf("from leases where worker_id like '%s/%%'", o.Name)
 	lock, unlock := within(s, pgx.TxOptions{}, fmt.Sprintf("set local application_name = '%s'; select %s order by job_id for update", locker, mine))
-	stop, goOn := stopAndGoOn(func() []rig.Process { return []rig.Process{o.Process()} })
+	halt, goOn := stopAndGoOn(func() []rig.Process { return []rig.Process{o.Process()} })
 	renewalWaits := fmt.Sprintf(`select exists (
 		select from pg_stat_activity h join pg_stat_activity l on l.pid = any (pg_blocking_pids(h.pid))
 		where h.application_name = 'holdfast heartbeat' and l.application_name = '%s')`, locker)
@@ -32,7 +32,9 @@ func lateRenewal(s *Scene, random *rand.Rand) Fault {
 	}
 	f.Inject = func(ctx context.Context) error {
 		primary := s.Cluster.Primary()
-		if err := primary.Await(ctx, busy(o)); err != nil {
+		start, stop := context.WithTimeout(ctx, 2*s.Lease) // it has nothing to do while all is paused
+		defer stop()
+		if err := primary.Await(start, busy(o)); err != nil {
 			return err
 		}
 		if err := lock(ctx); err != nil {
@@ -43,7 +45,7 @@ func lateRenewal(s *Scene, random *rand.Rand) Fault {
 		if err := primary.Await(soon, renewalWaits); err != nil {
 			return err
 		}
-		if err := stop(ctx); err != nil {
+		if err := halt(ctx); err != nil {
 			return err
 		}
 		// The worker may have canceled it just before it was stopped.
