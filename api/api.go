@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/api/resolve"
 	"github.com/holdfast-jobs/holdfast/api/ui"
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 // Config is what New needs. Every field must be set, unless it says otherwise.
@@ -65,6 +66,9 @@ type Config struct {
 	Stopping <-chan struct{}
 	// Version is shown in the OpenAPI document.
 	Version string
+	// Roles are those of the process, for /readyz. They may be nil: then it needs only the
+	// database.
+	Roles job.Roles
 	// Observe is called for every answered request, with the pattern of its route (empty
 	// if none matched), the method, and the status (0 if there was no answer). It may be
 	// nil.
@@ -94,22 +98,39 @@ const (
 
 // New returns the handler of all routes.
 func New(c Config) http.Handler {
-	routes := chi.NewMux()
 	sessions, acts := guard.NewSessions(c.Guard, c.Logins), audit.NewRecorder(c.Audit, c.Log, c.Actor)
-	if !c.NoUI {
-		routes.Use(ui.Frame)
-	}
-	routes.Use(c.Guard.Client, observe(c.Log, c.Observe), boundFields, protect, sessions.Recognise(writeProblem), c.Guard.Admit(writeProblem), middleware.GetHead)
-	routes.NotFound(c.Guard.Screen(writeProblem)(notFound))
-	routes.MethodNotAllowed(c.Guard.Screen(writeProblem)(methodNotAllowed(routes)))
-	routes.Get("/healthz", alive)
-	routes.Get("/readyz", ready(c.Jobs, c.Log))
+	routes := newMux(c, sessions, notFound)
 	addOperations(routes, c, sessions, acts)
 	if !c.NoUI {
 		serveUI(routes, c, sessions, acts)
 	}
 	serveDescription(routes, c.Version, c.Guard)
 	serveDocs(routes)
+	return routes
+}
+
+// NewProbes returns the handler of a process that does not serve the API: health, readiness
+// and metrics. It answers 404 to everything else.
+func NewProbes(c Config) http.Handler {
+	c.NoUI = true
+	sessions, acts := guard.NewSessions(c.Guard, c.Logins), audit.NewRecorder(c.Audit, c.Log, c.Actor)
+	routes := newMux(c, sessions, notHere(c.Roles))
+	limits := deadline{usual: c.RequestTimeout, stopping: c.Stopping}
+	newOperatorRoutes(c, limits).addMetrics(newRouter(routes.With(traced(c.Tracer)), c.Guard, acts, c.Log, limits))
+	return routes
+}
+
+// newMux returns routes with what every process serves. missing answers paths without a route.
+func newMux(c Config, sessions *guard.Sessions, missing http.HandlerFunc) *chi.Mux {
+	routes := chi.NewMux()
+	if !c.NoUI {
+		routes.Use(ui.Frame)
+	}
+	routes.Use(c.Guard.Client, observe(c.Log, c.Observe), boundFields, protect, sessions.Recognise(writeProblem), c.Guard.Admit(writeProblem), middleware.GetHead)
+	routes.NotFound(c.Guard.Screen(writeProblem)(missing))
+	routes.MethodNotAllowed(c.Guard.Screen(writeProblem)(methodNotAllowed(routes)))
+	routes.Get("/healthz", alive)
+	routes.Get("/readyz", (&readiness{jobs: c.Jobs, plugins: c.Plugins, roles: c.Roles, log: c.Log}).answer)
 	return routes
 }
 
@@ -157,7 +178,7 @@ func addOperations(routes chi.Router, c Config, sessions *guard.Sessions, acts *
 	(&deadLetterRoutes{jobs: c.Jobs, guard: c.Guard}).add(r)
 	(&findRoutes{jobs: c.Jobs, workflows: c.Workflows}).add(r)
 	(&typeRoutes{jobs: c.Jobs}).add(r)
-	(&operatorRoutes{operations: c.Operations, jobs: c.Jobs, deadline: limits, traceURL: c.TraceLink, settings: c.Settings, prometheus: c.Prometheus}).add(r)
+	newOperatorRoutes(c, limits).add(r)
 	(&pluginRoutes{plugins: c.Plugins, log: c.Log}).add(r)
 	(&allPluginRoutes{all: c.AllPlugins, memory: submit.memory, log: c.Log}).add(r)
 	(&workflowRoutes{submitRoutes: submit, workflows: c.Workflows, maxBytes: c.MaxBatchBytes, maxItem: c.MaxBodyBytes, log: c.Log}).add(r)
@@ -169,4 +190,8 @@ func addOperations(routes chi.Router, c Config, sessions *guard.Sessions, acts *
 	(&loginRoutes{sessions: sessions}).add(r)
 	(&eventRoutes{events: c.Events, stopping: c.Stopping, log: c.Log, cutOff: c.CutOff}).add(r)
 	return r
+}
+
+func newOperatorRoutes(c Config, limits deadline) *operatorRoutes {
+	return &operatorRoutes{operations: c.Operations, jobs: c.Jobs, deadline: limits, traceURL: c.TraceLink, settings: c.Settings, prometheus: c.Prometheus}
 }

@@ -1,12 +1,9 @@
 package api
 
 import (
-	"context"
 	"io"
-	"log/slog"
 	"net/http"
 	"sync/atomic"
-	"time"
 
 	"github.com/holdfast-jobs/holdfast/api/ui"
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
@@ -49,23 +46,6 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // alive answers as long as the process serves at all.
 func alive(w http.ResponseWriter, _ *http.Request) { writeOK(w) }
-
-// readyWithin is how long the database may take to answer a readiness probe.
-const readyWithin = time.Second
-
-// ready answers 200 when the database answers.
-func ready(jobs Jobs, log *slog.Logger) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), readyWithin)
-		defer cancel()
-		if err := jobs.Ping(ctx); err != nil {
-			log.WarnContext(ctx, "not ready", "error", err)
-			write(w, v1.Unavailable("the database does not answer"))
-			return
-		}
-		writeOK(w)
-	}
-}
 
 func writeOK(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", mediaJSON)

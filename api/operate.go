@@ -49,6 +49,10 @@ func (o *operatorRoutes) add(r *router) {
 	add(r, "GET /debug/series", "get-series", guard.Observe, o.series, acrossTenants)
 	add(r, "GET /debug/doctor", "diagnose", guard.Observe, o.diagnose, acrossTenants, ownDeadline)
 	add(r, "GET /debug/config", "get-config", guard.Observe, o.config, acrossTenants)
+	o.addMetrics(r)
+}
+
+func (o *operatorRoutes) addMetrics(r *router) {
 	add(r, "GET /metrics", "get-metrics", guard.Observe, o.metrics, acrossTenants)
 }
 

@@ -154,11 +154,11 @@ func busy(l *ledger) {
 	}
 	l.workers = []v1.Worker{
 		{
-			WorkerID: "w-2", Host: "host", PID: 7, Condition: job.WorkerAlive, StartedAt: birth.UTC(), LastHeartbeat: later.UTC(),
+			WorkerID: "w-2", Host: "host", PID: 7, Roles: job.AllRoles(), Condition: job.WorkerAlive, StartedAt: birth.UTC(), LastHeartbeat: later.UTC(),
 			Plugins: json.RawMessage(`[{"Name": "builtin"}]`), Jobs: map[job.State]int64{job.Running: 1, job.Succeeded: 12},
 		},
 		{
-			WorkerID: "w-1", Host: "host", PID: 6, Condition: job.WorkerStopped, StartedAt: birth.UTC(), LastHeartbeat: birth.UTC(),
+			WorkerID: "w-1", Host: "host", PID: 6, Roles: job.Roles{job.RoleWorker}, Condition: job.WorkerStopped, StartedAt: birth.UTC(), LastHeartbeat: birth.UTC(),
 			StoppedAt: new(later.UTC()), Jobs: map[job.State]int64{},
 		},
 	}

@@ -170,7 +170,7 @@ func TestPausesBeginAndEnd(t *testing.T) {
 
 func TestAWorkerIsDrainedAndResumed(t *testing.T) {
 	l := newLedger()
-	l.workers = []v1.Worker{{WorkerID: "w/1", Condition: job.WorkerAlive, Jobs: map[job.State]int64{}}}
+	l.workers = []v1.Worker{{WorkerID: "w/1", Roles: job.AllRoles(), Condition: job.WorkerAlive, Jobs: map[job.State]int64{}}}
 	h := newAPI(t, l)
 	answer := send(h, "POST", "/debug/workers/w%2F1/drain", "")
 	require.Equal(t, 200, answer.Code, answer.Body)

@@ -23,7 +23,7 @@ const parkAtOnce = 500
 // of larger claims, costs less.
 const longestRest = 20 * time.Millisecond
 
-// admitter lets parked jobs pass their gates. It runs in every orchestrator; in the
+// admitter lets parked jobs pass their gates. It runs in every process that maintains; in the
 // database, one of them works at a time.
 type admitter struct {
 	cfg   Config

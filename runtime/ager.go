@@ -13,7 +13,7 @@ import (
 // ageTimeout bounds one round of ageing.
 const ageTimeout = time.Minute
 
-// ager raises the priority of jobs that have waited long. It runs in every orchestrator;
+// ager raises the priority of jobs that have waited long. It runs in every process that maintains;
 // the database lets one of them work at a time.
 type ager struct {
 	cfg   Config

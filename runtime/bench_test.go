@@ -77,7 +77,7 @@ func benchmarkJobs(b *testing.B, meter metric.Meter, exporter spans.Exporter, ca
 				return spec
 			},
 		},
-		Worker: runtime.NewWorker("bench"), Concurrency: 1000, Lease: 30 * time.Second, JobLog: runtime.LogNone,
+		Worker: runtime.NewWorker("bench", job.AllRoles()), Concurrency: 1000, Lease: 30 * time.Second, JobLog: runtime.LogNone,
 		DrainTimeout: time.Minute, KillGrace: time.Second,
 		CrashPolicy: runtime.Expire, MaxCrashes: func(string) int { return job.DefaultMaxCrashes },
 	}, ledger, handlers)

@@ -42,7 +42,7 @@ const (
 )
 
 // deleter deletes and blanks ended jobs when their time is over. It runs in every
-// orchestrator; the database lets one of them work at a time. It also deletes old records of
+// process that maintains; the database lets one of them work at a time. It also deletes old records of
 // what people did, and their logins.
 type deleter struct {
 	cfg   Config

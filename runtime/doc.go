@@ -48,9 +48,9 @@
 //	            of its own, and learns which jobs to cancel. A watch that needs no
 //	            database asks handlers to stop when a quarter of the proven time is
 //	            left, and kills them when a twelfth is left
-//	reaper      takes over expired leases and settles their jobs. For workers on this
-//	            system it checks the process id, and does not wait for the leases of
-//	            those that are gone
+//	reaper      takes over expired leases and settles their jobs
+//	neighbours  checks the process ids of workers on this system, and does not wait for
+//	            the leases of those that are gone
 //	scheduler   queues jobs that have become due
 //	expirer     cancels jobs that have not started by their time
 //	follower    tells those who wait for jobs that these have ended
@@ -64,7 +64,8 @@
 // Package jobs is what the API talks to; package progress saves what attempts report on
 // their way; package metrics measures; package spans traces.
 //
-// Reaper, scheduler and expirer run in every worker; there is no leader. At shutdown, the loops
+// Which of them run depends on the roles of the process. maintenance.go has those that belong
+// to no process's own jobs; any number of processes runs them, and there is no leader. At shutdown, the loops
 // that take on work end first, then those that keep running jobs alive, and last those
 // that write.
 //

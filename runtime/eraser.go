@@ -20,7 +20,7 @@ const (
 	restErasing = 2
 )
 
-// eraser blanks the ended jobs of tenants on request. It runs in every orchestrator; an
+// eraser blanks the ended jobs of tenants on request. It runs in every process that maintains; an
 // erasure is worked on by one at a time, and taken on by another where the last one ended.
 type eraser struct {
 	cfg   Config

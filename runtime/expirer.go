@@ -19,7 +19,7 @@ const (
 )
 
 // expirer cancels jobs that have not started by their time. It runs in every
-// orchestrator.
+// process that maintains.
 type expirer struct {
 	cfg   Config
 	store Store

@@ -17,7 +17,7 @@ const (
 )
 
 // fingerprinter fills in the fingerprints of dead letters that an earlier orchestrator has
-// buried. It runs in every orchestrator.
+// buried. It runs in every process that maintains.
 type fingerprinter struct {
 	store Store
 	log   *slog.Logger

@@ -22,7 +22,7 @@ const (
 )
 
 // follower tells those who wait for jobs that these have ended. It runs in every
-// orchestrator; in the database, one of them works at a time.
+// process that maintains; in the database, one of them works at a time.
 type follower struct {
 	cfg   Config
 	store Store

@@ -7,10 +7,10 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// NewWorker returns a new identity for this process, under the configured name. No two
-// calls return the same one: after a restart, a process is a different worker.
-func NewWorker(name string) job.Worker {
-	worker := job.Worker{ID: name + "/" + rand.Text()[:12], Host: host(), PID: os.Getpid()}
+// NewWorker returns a new identity for this process, under the configured name and with
+// these roles. No two calls return the same one: after a restart, a process is a different worker.
+func NewWorker(name string, roles job.Roles) job.Worker {
+	worker := job.Worker{ID: name + "/" + rand.Text()[:12], Host: host(), PID: os.Getpid(), Roles: roles}
 	started, known := startOf(worker.PID)
 	if !known {
 		worker.Host = unknownHost

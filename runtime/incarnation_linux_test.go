@@ -20,7 +20,7 @@ import (
 )
 
 func TestEveryWorkerHasItsOwnID(t *testing.T) {
-	first, second := NewWorker("w"), NewWorker("w")
+	first, second := NewWorker("w", job.AllRoles()), NewWorker("w", job.AllRoles())
 	require.NotEqual(t, first.ID, second.ID)
 	require.True(t, strings.HasPrefix(first.ID, "w/"))
 	require.Equal(t, first.Host, second.Host)
@@ -30,7 +30,7 @@ func TestEveryWorkerHasItsOwnID(t *testing.T) {
 }
 
 func TestAProcessIsGoneOnlyWhenThatIsCertain(t *testing.T) {
-	own := NewWorker("w")
+	own := NewWorker("w", job.AllRoles())
 	require.False(t, processGone(own), "we live")
 
 	reused := own
@@ -131,7 +131,7 @@ func TestAProcessWithAnyNameCanBeChecked(t *testing.T) {
 // A worker that has run out of open files must not take its neighbours for
 // dead.
 func TestALiveProcessThatCannotBeReadIsNotGone(t *testing.T) {
-	own := NewWorker("w")
+	own := NewWorker("w", job.AllRoles())
 	var limit syscall.Rlimit
 	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))
 	none := limit

@@ -28,7 +28,7 @@ const (
 	forgetOperationsEvery = time.Hour
 )
 
-// operator acts on the jobs of operations. It runs in every orchestrator; an operation is
+// operator acts on the jobs of operations. It runs in every process that maintains; an operation is
 // worked on by one at a time, a portion each, and taken on by another where the last one ended.
 type operator struct {
 	cfg    Config

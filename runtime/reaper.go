@@ -15,14 +15,14 @@ import (
 // reapBatch bounds one take-over of expired leases.
 const reapBatch = 200
 
-// reaper takes over expired leases and ends their attempts. It runs in every
-// orchestrator; there is no leader.
+// reaper takes over expired leases and ends their attempts. It runs in every process that
+// maintains; there is no leader.
 type reaper struct {
-	cfg    Config
-	store  Store
-	jobs   *jobs.Service
-	path   *path
-	isGone func(job.Worker) bool
+	cfg        Config
+	store      Store
+	jobs       *jobs.Service
+	path       *path
+	neighbours *neighbours
 }
 
 func (r *reaper) run(ctx context.Context) {
@@ -39,7 +39,7 @@ func (r *reaper) run(ctx context.Context) {
 func (r *reaper) reap(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
-	if err := r.expireTheGone(ctx); err != nil {
+	if err := r.neighbours.expireTheGone(ctx); err != nil {
 		return err
 	}
 	for {
@@ -56,30 +56,6 @@ func (r *reaper) reap(ctx context.Context) error {
 			return nil
 		}
 	}
-}
-
-// expireTheGone ends the leases of workers on this system whose process is certainly
-// gone, so that their jobs do not wait for the leases to run out.
-func (r *reaper) expireTheGone(ctx context.Context) error {
-	neighbours, err := r.store.WorkersOnHost(ctx, r.cfg.Worker.Host, r.cfg.Worker.ID)
-	if err != nil {
-		return err
-	}
-	var gone []string
-	for _, worker := range neighbours {
-		if r.isGone(worker) {
-			gone = append(gone, worker.ID)
-		}
-	}
-	if len(gone) == 0 {
-		return nil
-	}
-	leases, err := r.store.ExpireWorkers(ctx, gone)
-	if err != nil {
-		return err
-	}
-	r.cfg.Log.Warn("workers ended without signing off", slog.Any("workers", gone), slog.Int("leases", leases))
-	return nil
 }
 
 func (r *reaper) takeOver(e job.Expired) {

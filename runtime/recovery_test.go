@@ -14,7 +14,7 @@ import (
 // enlisted makes a worker known that nothing runs for.
 func enlisted(t *testing.T, db *database, aliveFor time.Duration, change func(*job.Worker)) job.Worker {
 	t.Helper()
-	w := runtime.NewWorker("other")
+	w := runtime.NewWorker("other", job.AllRoles())
 	change(&w)
 	require.NoError(t, db.RegisterWorker(t.Context(), w, aliveFor))
 	return w

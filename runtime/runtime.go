@@ -12,10 +12,11 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/jobs"
 )
 
-// Config says how a worker runs. Every field must be set, except where package jobs
+// Config says how a process runs. Every field must be set, except where package jobs
 // names a default.
 type Config struct {
 	jobs.Config
+	// Worker is the process. Its roles say which loops run.
 	Worker job.Worker
 	// Concurrency bounds the attempts that run at once in this process.
 	Concurrency int
@@ -49,6 +50,8 @@ func (c Config) validate() error {
 	switch {
 	case c.Worker.ID == "" || c.MaxCrashes == nil:
 		return errors.New("worker and max crashes must be set")
+	case len(c.Worker.Roles) == 0:
+		return errors.New("the worker has no role")
 	case c.CrashPolicy != Expire && c.CrashPolicy != Release:
 		return fmt.Errorf("crash policy %q is neither %s nor %s", c.CrashPolicy, Expire, Release)
 	case c.JobLog != LogAll && c.JobLog != LogSampled && c.JobLog != LogNone:
@@ -72,38 +75,29 @@ func (c Config) reapInterval() time.Duration {
 	return min(max(c.Lease/6, 50*time.Millisecond), 5*time.Second)
 }
 
-// Runtime is a worker: the loops that move jobs from the ready list through handlers to
-// their end.
+// Runtime is the loops that move jobs from the ready list through handlers to their end, as
+// far as they belong to the roles of the process.
 type Runtime struct {
 	// Service is what the API talks to. It works until Run returns.
 	*jobs.Service
 
-	cfg       Config
-	store     Store
-	path      *path
-	declarer  *declarer
-	heartbeat *heartbeat
-	pauses    *pauses
-	reaper    *reaper
-	scheduler *scheduler
-	admitter  *admitter
-	follower  *follower
-	expirer   *expirer
-	ticker    *ticker
-	unserved  *unservedMonitor
-	ager      *ager
-	tally     *tallyRollUp
-	latencies *latencyRecorder
-	unique    *uniqueTidier
-	deleter   *deleter
-	eraser    *eraser
-	operator  *operator
-	prints    *fingerprinter
+	cfg        Config
+	store      Store
+	path       *path
+	declarer   *declarer
+	heartbeat  *heartbeat
+	pauses     *pauses
+	unserved   *unservedMonitor
+	latencies  *latencyRecorder
+	neighbours *neighbours
+	// maintenance is nil without that role.
+	maintenance *maintenance
 
 	endWriting context.CancelFunc
 }
 
-// New wires the loops of a worker. Nothing runs before Run.
+// New wires the loops of a process. Nothing runs before Run. Without the role of a worker,
+// plugins may be nil.
 func New(cfg Config, store Store, plugins Plugins) (*Runtime, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("runtime: %w", err)
@@ -120,40 +114,32 @@ func New(cfg Config, store Store, plugins Plugins) (*Runtime, error) {
 		endWriting()
 		return nil, fmt.Errorf("runtime: %w", err)
 	}
-	return &Runtime{
+	r := &Runtime{
 		Service: service, cfg: cfg, store: store, path: p, endWriting: endWriting,
-		declarer:  &declarer{cfg: cfg, store: store, plugins: plugins, jobs: service, changed: newPool},
-		heartbeat: &heartbeat{cfg: cfg, store: store, inFlight: p.inFlight, metrics: service.Metrics, now: service.Hints.Heard(job.CancelAsked)},
-		pauses:    &pauses{cfg: cfg, store: store, jobs: service, claimer: p.claimer, inFlight: p.inFlight},
-		reaper:    &reaper{cfg: cfg, store: store, jobs: service, path: p, isGone: processGone},
-		scheduler: &scheduler{cfg: cfg, store: store, jobs: service},
-		admitter:  &admitter{cfg: cfg, store: store, jobs: service, wake: service.Admits(), uncertain: true},
-		follower: &follower{
-			cfg: cfg, store: store, jobs: service, wake: service.Follows(), workflows: &workflowSweep{store: store, jobs: service},
-		},
-		expirer:   &expirer{cfg: cfg, store: store, jobs: service},
-		ticker:    newTicker(cfg, store, service),
-		ager:      &ager{cfg: cfg, store: store, jobs: service},
-		unserved:  &unservedMonitor{store: store, plugins: plugins, log: cfg.Log, wake: service.Hints.Heard(job.JobsReady)},
-		tally:     &tallyRollUp{store: store, log: cfg.Log},
-		latencies: &latencyRecorder{store: store, metrics: service.Metrics, log: cfg.Log},
-		unique:    &uniqueTidier{store: store, log: cfg.Log},
-		deleter:   newDeleter(cfg, store, service),
-		eraser:    &eraser{cfg: cfg, store: store, jobs: service},
-		operator:  &operator{cfg: cfg, store: store, jobs: service},
-		prints:    &fingerprinter{store: store, log: cfg.Log},
-	}, nil
+		declarer:   &declarer{cfg: cfg, store: store, plugins: plugins, jobs: service, changed: newPool},
+		heartbeat:  &heartbeat{cfg: cfg, store: store, inFlight: p.inFlight, metrics: service.Metrics, now: service.Hints.Heard(job.CancelAsked)},
+		pauses:     &pauses{cfg: cfg, store: store, jobs: service, claimer: p.claimer, inFlight: p.inFlight},
+		unserved:   &unservedMonitor{store: store, plugins: plugins, log: cfg.Log, wake: service.Hints.Heard(job.JobsReady)},
+		latencies:  &latencyRecorder{store: store, metrics: service.Metrics, log: cfg.Log},
+		neighbours: &neighbours{cfg: cfg, store: store, isGone: processGone},
+	}
+	if cfg.Worker.Roles.Has(job.RoleMaintenance) {
+		r.maintenance = newMaintenance(cfg, store, service, p, r.neighbours)
+	}
+	return r, nil
 }
 
-// Prepare makes the worker known to the database and declares its job types. Call it
-// once before Run, so that a job submitted the moment the API listens finds its type and
+// Prepare makes the process known to the database and declares the job types of its plugins.
+// Call it once before Run, so that a job submitted the moment the API listens finds its type and
 // the limits known, and nothing that is paused is claimed.
 func (r *Runtime) Prepare(ctx context.Context) error {
 	if err := r.store.RegisterWorker(ctx, r.cfg.Worker, r.cfg.Lease); err != nil {
 		return err
 	}
-	if err := r.declarer.declare(ctx); err != nil {
-		return err
+	if r.works() {
+		if err := r.declarer.declare(ctx); err != nil {
+			return err
+		}
 	}
 	if err := r.JobTypes.Load(ctx); err != nil {
 		return err
@@ -173,18 +159,27 @@ func (r *Runtime) Run(ctx, abort context.Context) {
 	forever := context.WithoutCancel(ctx)
 	taking, keeping, writing, handedOver := newRing(ctx), newRing(forever), newRing(forever), newRing(forever)
 
-	handedOver.start(func(ctx context.Context) { r.path.parents.run(ctx, r.path.settleParents) })
-	writing.start(func(ctx context.Context) { r.path.settler.run(ctx, r.path.settle) })
 	writing.start(r.Service.Run)
-	writing.start(r.latencies.run)
 	keeping.start(r.heartbeat.run)
-	keeping.start(r.heartbeat.watch)
-	keeping.start(func(ctx context.Context) { r.path.dispatcher.run(ctx, r.path.start) })
-	taking.start(func(ctx context.Context) { r.path.claimer.run(ctx, r.path.claim) })
-	for _, run := range []func(context.Context){
-		r.pauses.run, r.reaper.run, r.scheduler.run, r.expirer.run, r.ticker.run, r.admitter.run, r.follower.run, r.declarer.run, r.unserved.run, r.ager.run, r.tally.run, r.unique.run, r.deleter.run, r.eraser.run, r.operator.run, r.prints.run,
-	} {
-		taking.start(run)
+	if r.works() || r.maintenance != nil { // attempts of its own, or of workers that are lost
+		handedOver.start(func(ctx context.Context) { r.path.parents.run(ctx, r.path.settleParents) })
+		writing.start(func(ctx context.Context) { r.path.settler.run(ctx, r.path.settle) })
+	}
+	if r.works() {
+		writing.start(r.latencies.run)
+		keeping.start(r.heartbeat.watch)
+		keeping.start(func(ctx context.Context) { r.path.dispatcher.run(ctx, r.path.start) })
+		taking.start(func(ctx context.Context) { r.path.claimer.run(ctx, r.path.claim) })
+		taking.start(r.pauses.run)
+		taking.start(r.declarer.run)
+		taking.start(r.unserved.run)
+	}
+	if r.maintenance != nil {
+		for _, run := range r.maintenance.loops() {
+			taking.start(run)
+		}
+	} else if r.works() {
+		taking.start(r.neighbours.run)
 	}
 
 	<-ctx.Done()
@@ -207,6 +202,9 @@ func (r *Runtime) Run(ctx, abort context.Context) {
 		last.signOff(abort)
 	}
 }
+
+// works reports whether the process runs jobs.
+func (r *Runtime) works() bool { return r.cfg.Worker.Roles.Has(job.RoleWorker) }
 
 // ring is a group of loops that end together.
 type ring struct {

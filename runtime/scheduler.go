@@ -14,7 +14,7 @@ import (
 // promoteBatch bounds one move of due jobs to the ready list.
 const promoteBatch = 500
 
-// scheduler queues jobs that have become due. It runs in every orchestrator.
+// scheduler queues jobs that have become due. It runs in every process that maintains.
 type scheduler struct {
 	cfg   Config
 	store Store

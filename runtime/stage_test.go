@@ -84,7 +84,7 @@ func launch(t testing.TB, s runtime.Store, h runtime.Plugins, changes ...func(*r
 			PollInterval: 100 * time.Millisecond, Resolve: retrying(job.RetryPolicy{Backoff: job.Immediate}),
 			Log: slog.New(slog.DiscardHandler), Meter: noop.Meter{},
 		},
-		Worker: runtime.NewWorker("test"), Concurrency: 100, Lease: 10 * time.Second,
+		Worker: runtime.NewWorker("test", job.AllRoles()), Concurrency: 100, Lease: 10 * time.Second,
 		DrainTimeout: aLongTime, KillGrace: 100 * time.Millisecond, JobLog: runtime.LogSampled,
 		CrashPolicy: runtime.Release, MaxCrashes: func(string) int { return job.DefaultMaxCrashes },
 	}

@@ -18,7 +18,7 @@ const (
 	ageInterval = time.Minute
 )
 
-// tallyRollUp rolls up the tallies. It runs in every orchestrator; the database lets one
+// tallyRollUp rolls up the tallies. It runs in every process that maintains; the database lets one
 // of them roll up at a time.
 type tallyRollUp struct {
 	store Store

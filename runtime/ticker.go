@@ -35,7 +35,7 @@ const (
 )
 
 // ticker makes the jobs of schedules when their ticks are due. It runs in every
-// orchestrator: each takes other schedules.
+// process that maintains: each takes other schedules.
 type ticker struct {
 	cfg   Config
 	store Store

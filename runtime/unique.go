@@ -19,7 +19,7 @@ const (
 )
 
 // uniqueTidier deletes the keys of unique jobs that keep nobody out any more. It runs in
-// every orchestrator; the database lets one of them work at a time.
+// every process that maintains; the database lets one of them work at a time.
 type uniqueTidier struct {
 	store Store
 	log   *slog.Logger

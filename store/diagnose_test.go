@@ -20,7 +20,7 @@ func diagnose(t testing.TB, s *Store) map[string]job.Check {
 	t.Helper()
 	found, err := s.Diagnose(t.Context())
 	require.NoError(t, err)
-	require.Len(t, found, 20)
+	require.Len(t, found, 21)
 	checks := make(map[string]job.Check)
 	for _, check := range found {
 		require.NotEmpty(t, check.Summary, check.Name)
@@ -124,6 +124,29 @@ func TestADiagnosisFindsWhatIsWrong(t *testing.T) {
 			"silent_workers", job.Warning,
 			[]string{"update workers set alive_until = now()"},
 			worker + ": silent for ", "1 worker stopped sending heartbeats while holding 1 job.",
+		},
+		"nobody who maintains": {
+			"roles", job.Problem,
+			[]string{"update workers set roles = '{api,worker}'"},
+			"maintenance: no live process as far as is known, so jobs that become due are not queued", "No live process has the role maintenance.",
+		},
+		"nobody who maintains any more": {
+			"roles", job.Problem,
+			[]string{
+				"update workers set roles = '{api,worker}'",
+				"insert into workers (worker_id, alive_until, host, pid, pid_started) values ('gone', now() - " + long + ", 'h', 1, 1)",
+			},
+			"maintenance: no live process for 2m0s", "",
+		},
+		"nobody who runs jobs for a moment": {
+			"roles", job.Warning,
+			[]string{"update workers set stopped_at = now() where 'worker' = any(roles)", "insert into workers (worker_id, alive_until, host, pid, pid_started, roles) values ('new', now() + " + long + ", 'h', 1, 1, '{api,maintenance}')"},
+			"worker: no live process for ", "No live process has the role worker.",
+		},
+		"nobody who serves the API": {
+			"roles", job.Warning,
+			[]string{"update workers set roles = '{worker,maintenance}'"},
+			"api: no live process as far as is known, so nobody serves the API", "",
 		},
 		"a silent worker whose jobs nobody takes over": {
 			"silent_workers", job.Problem, []string{"update workers set alive_until = now() - " + long}, worker + ": silent for 2m0s", "",

@@ -16,6 +16,7 @@ import (
 func fleet(t testing.TB, s *Store) {
 	t.Helper()
 	for _, w := range []job.Worker{here, there} {
+		w.Roles = job.AllRoles()
 		require.NoError(t, s.RegisterWorker(t.Context(), w, aMinute))
 	}
 	require.NoError(t, s.DescribePlugins(t.Context(), here.ID, []v1.Plugin{{Name: "mail"}, {Name: "print"}}))

@@ -18,7 +18,7 @@ import (
 // duration. Renew extends it.
 func (s *Store) RegisterWorker(ctx context.Context, worker job.Worker, aliveFor time.Duration) error {
 	return s.db.Worker.Do(ctx, "register_worker",
-		worker.ID, postgres.Interval(aliveFor), worker.Host, worker.PID, worker.PIDStarted)
+		worker.ID, postgres.Interval(aliveFor), worker.Host, worker.PID, worker.PIDStarted, worker.Roles.Names())
 }
 
 // DescribeWorker records what a worker serves, as JSON.

@@ -13,6 +13,9 @@ import (
 
 func enlist(t testing.TB, s *Store, w job.Worker, aliveFor time.Duration) {
 	t.Helper()
+	if w.Roles == nil {
+		w.Roles = job.AllRoles()
+	}
 	require.NoError(t, s.RegisterWorker(t.Context(), w, aliveFor))
 }
 
@@ -26,7 +29,7 @@ func discharge(t testing.TB, s *Store, workers ...string) int {
 func TestWorkersOnAHostMayStillHoldLeases(t *testing.T) {
 	s := open(t)
 	on := func(id, host string, pid int) job.Worker {
-		return job.Worker{ID: id, Host: host, PID: pid, PIDStarted: 1 << 40}
+		return job.Worker{ID: id, Host: host, PID: pid, PIDStarted: 1 << 40, Roles: job.Roles{job.RoleWorker}}
 	}
 	enlist(t, s, on("me", "here", 1), time.Hour)
 	enlist(t, s, on("alive", "here", 2), time.Hour)
@@ -75,7 +78,7 @@ func TestWorkersAreAliveSilentOrStopped(t *testing.T) {
 	require.InDelta(t, 0, time.Since(me.LastHeartbeat), float64(time.Hour), "renewed")
 	me.Plugins, me.StartedAt, me.LastHeartbeat = nil, time.Time{}, time.Time{}
 	require.Equal(t, v1.Worker{
-		WorkerID: worker, Host: "here", PID: 7, Condition: job.WorkerAlive, Jobs: map[job.State]int64{job.Running: 2},
+		WorkerID: worker, Host: "here", PID: 7, Roles: job.AllRoles(), Condition: job.WorkerAlive, Jobs: map[job.State]int64{job.Running: 2},
 	}, me)
 }
 
@@ -124,4 +127,26 @@ func TestAWorkerSaysWhatItServes(t *testing.T) {
 	require.Equal(t, `[{"plugin": "a"}]`, ask[string](t, s, "select plugins::text from workers"))
 	require.ErrorIs(t, s.DescribeWorker(t.Context(), worker, json.RawMessage(`[`)), job.ErrBadData)
 	require.NoError(t, s.DescribeWorker(t.Context(), "nobody", json.RawMessage(`[]`)))
+}
+
+func TestAProcessThatRunsNoJobsIsNotDrainedAndShowsNoPlugins(t *testing.T) {
+	s := open(t)
+	enlist(t, s, job.Worker{ID: "api", Roles: job.Roles{job.RoleAPI}}, time.Hour)
+	enlist(t, s, job.Worker{ID: worker, Roles: job.Roles{job.RoleWorker}}, time.Hour)
+	require.ErrorIs(t, s.DrainWorker(t.Context(), "api"), job.ErrNoWorker)
+	require.ErrorIs(t, s.ResumeWorker(t.Context(), "api"), job.ErrNoWorker)
+	require.NoError(t, s.DrainWorker(t.Context(), worker))
+
+	everywhere, err := s.PluginsEverywhere(t.Context())
+	require.NoError(t, err)
+	require.Len(t, everywhere, 1)
+	require.Equal(t, worker, everywhere[0].WorkerID)
+
+	found, err := s.Workers(t.Context())
+	require.NoError(t, err)
+	roles := make(map[string]job.Roles)
+	for _, w := range found {
+		roles[w.WorkerID] = w.Roles
+	}
+	require.Equal(t, map[string]job.Roles{"api": {job.RoleAPI}, worker: {job.RoleWorker}}, roles)
 }

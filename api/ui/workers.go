@@ -68,8 +68,11 @@ func (w workerRow) Path(below ...string) string {
 	return Root + client.Path(append([]string{"workers", w.WorkerID}, below...)...)
 }
 
+// RoleNames are its roles, for people.
+func (w workerRow) RoleNames() string { return strings.Join(w.Roles.Names(), ", ") }
+
 // Works reports whether it takes jobs.
-func (w workerRow) Works() bool { return w.Condition == job.WorkerAlive }
+func (w workerRow) Works() bool { return w.Condition == job.WorkerAlive && w.Roles.Has(job.RoleWorker) }
 
 // Rests reports whether it was asked to take no more jobs.
 func (w workerRow) Rests() bool {

@@ -18,12 +18,13 @@ func someWorkers() map[string]any {
 	return map[string]any{
 		"GET /debug/workers": v1.WorkerList{Workers: []v1.Worker{
 			{
-				WorkerID: "one/1", Host: "jobs-1", PID: 4711, Condition: job.WorkerAlive, StartedAt: noon.Add(-50 * time.Hour), LastHeartbeat: noon.Add(-2 * time.Second),
+				WorkerID: "one/1", Host: "jobs-1", PID: 4711, Roles: job.AllRoles(), Condition: job.WorkerAlive, StartedAt: noon.Add(-50 * time.Hour), LastHeartbeat: noon.Add(-2 * time.Second),
 				Plugins: json.RawMessage(`[{"name":"builtin","version":"v1","jobTypes":["A","B"]},{"name":"<b>","jobTypes":["C"]}]`),
 				Jobs:    map[job.State]int64{job.Running: 2, job.Succeeded: 1000, job.Dead: 3},
 			},
-			{WorkerID: "two", Host: "jobs-2", Condition: job.WorkerDraining, StartedAt: began, LastHeartbeat: noon, Plugins: json.RawMessage(`{}`)},
+			{WorkerID: "two", Host: "jobs-2", Roles: job.Roles{job.RoleWorker}, Condition: job.WorkerDraining, StartedAt: began, LastHeartbeat: noon, Plugins: json.RawMessage(`{}`)},
 			{WorkerID: "three", Condition: job.WorkerStopped, StartedAt: noon.Add(-2 * time.Hour), LastHeartbeat: stopped, StoppedAt: &stopped, Plugins: json.RawMessage(`[]`)},
+			{WorkerID: "four", Host: "jobs-2", Roles: job.Roles{job.RoleAPI, job.RoleMaintenance}, Condition: job.WorkerAlive, StartedAt: began, LastHeartbeat: noon, Plugins: json.RawMessage(`[]`)},
 		}},
 		"GET /debug/jobs": v1.FoundJobs{Jobs: []v1.FoundJob{{
 			Job: v1.Job{JobID: id, JobType: "A", StartedAt: &began}, State: job.Running, Tenant: "<acme>", AttemptsCharged: 1, MaxAttempts: 4,

@@ -13,6 +13,7 @@ type Worker struct {
 	WorkerID      string              `json:"workerId" doc:"Each start has a new id."`
 	Host          string              `json:"host"`
 	PID           int                 `json:"pid"`
+	Roles         job.Roles           `json:"roles" nullable:"false" enum:"api,worker,maintenance" doc:"What it does: serve the API, run jobs, maintain."`
 	Condition     job.Condition       `json:"condition" enum:"alive,draining,drained,silent,stopped" doc:"A draining worker was asked to take no more jobs and still has some; a drained one has none. A silent worker has missed its heartbeats: it has crashed or cannot reach the database, and other workers take over its jobs."`
 	StartedAt     time.Time           `json:"startedAt"`
 	LastHeartbeat time.Time           `json:"lastHeartbeat"`

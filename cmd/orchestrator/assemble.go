@@ -12,17 +12,15 @@ import (
 	"github.com/holdfast-jobs/holdfast/api/resolve"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/meter"
-	"github.com/holdfast-jobs/holdfast/plugin/host"
 	"github.com/holdfast-jobs/holdfast/runtime"
 	"github.com/holdfast-jobs/holdfast/runtime/events"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/runtime/jobs"
-	"github.com/holdfast-jobs/holdfast/runtime/plugins"
 	"github.com/holdfast-jobs/holdfast/store"
 )
 
-// assembly is what serve runs: the ledger as the API sees it, and the worker with
-// its plugins.
+// assembly is what serve runs: the ledger as the API sees it, and the loops of the
+// process's roles, with the plugins if it is a worker.
 type assembly struct {
 	// api has the parts that the API serves. The caller adds how it serves them.
 	api api.Config
@@ -41,18 +39,17 @@ type assembler func(ctx context.Context, cfg config.Config, url config.DatabaseU
 
 // assemble is the assembler of the real program.
 func assemble(ctx context.Context, cfg config.Config, url config.DatabaseURL, environ []string, log *slog.Logger) (*assembly, error) {
-	configured, err := cfg.HostConfigs(environ)
+	roles, err := job.ParseRoles(cfg.Roles)
 	if err != nil {
 		return nil, err
 	}
-
 	retention, err := cfg.Retention.Policies()
 	if err != nil {
 		return nil, err
 	}
 
 	// Telemetry first: everything else reports to it.
-	identity := runtime.NewWorker(cfg.Worker.ID)
+	identity := runtime.NewWorker(cfg.Worker.ID, roles)
 	meters, err := meter.New(meter.Identity{Worker: identity.ID, Version: thisBuild().Version}, log)
 	if err != nil {
 		return nil, err
@@ -70,24 +67,19 @@ func assemble(ctx context.Context, cfg config.Config, url config.DatabaseURL, en
 		return nil, err
 	}
 
-	settings := host.DefaultSettings(socketDir(cfg.Plugins), log)
-	settings.Cgroup = cfg.Worker.PluginsCgroup
-	settings.DrainTimeout = max(cfg.Worker.DrainTimeout, closePluginsWithin)
-	settings.Ledger, settings.Caps = acceptance{ledger}, cfg.Jobs.Caps()
-	recorder := &plugins.Recorder{Journal: plugins.NewJournal(), Store: ledger, Worker: identity, Log: log}
-	settings.Happened = recorder.Journal.Add
-	hosted, err := host.Start(ctx, settings, configured)
-	if err != nil {
-		ledger.Close()
-		closeTracing(traces, log)
-		return nil, err
+	var working *crew // nil without the role of a worker
+	if roles.Has(job.RoleWorker) {
+		if working, err = startCrew(ctx, cfg, environ, ledger, identity, log); err != nil {
+			ledger.Close()
+			closeTracing(traces, log)
+			return nil, err
+		}
 	}
 	closeAll := func(abort context.Context) {
-		closePlugins(abort, hosted, log)
+		working.close(abort)
 		closeConnections(abort, ledger.Close, log)
 		closeTracing(traces, log)
 	}
-	awaitPlugins(ctx, hosted)
 
 	resolver := resolve.New(log)
 	worker, err := runtime.New(runtime.Config{
@@ -115,10 +107,10 @@ func assemble(ctx context.Context, cfg config.Config, url config.DatabaseURL, en
 		CrashPolicy:    cfg.Worker.CrashPolicy,
 		MaxCrashes:     cfg.Jobs.MaxCrashes,
 		JobLog:         cfg.Log.Jobs,
-	}, ledger, hosted)
+	}, ledger, working.plugins())
 	if err == nil {
 		err = errors.Join(syncLimits(ctx, cfg, worker.Service), syncSchedules(ctx, cfg, worker.Service), worker.Prepare(ctx), meters.Watch(meter.Sources{
-			Plugins: hosted.Status, Pools: ledger.Stats, Ledger: ledger.Metrics, TypeLabel: worker.Metrics.TypeLabel,
+			Plugins: working.status, Pools: ledger.Stats, Ledger: ledger.Metrics, TypeLabel: worker.Metrics.TypeLabel,
 		}))
 	}
 	if err != nil {
@@ -135,28 +127,25 @@ func assemble(ctx context.Context, cfg config.Config, url config.DatabaseURL, en
 	}
 	routes := api.Config{
 		Jobs: apiJobs{worker.Service, ledger}, Operations: ledger, Rules: worker.Service, Retention: worker.Service, Bulk: worker.Service, Schedules: worker.Service,
-		Workflows: apiJobs{worker.Service, ledger}, Plugins: hosted, AllPlugins: allPlugins{ledger, worker.Hints}, Resolver: resolver,
-		Logins: ledger, Audit: ledger,
+		Workflows: apiJobs{worker.Service, ledger}, AllPlugins: allPlugins{ledger, worker.Hints}, Resolver: resolver,
+		Logins: ledger, Audit: ledger, Roles: roles,
 		Prometheus: meters.Handler(), Observe: meters.Request, Tracer: traces.Tracer(),
+	}
+	if working != nil {
+		routes.Plugins = working.host
 	}
 	if cfg.Events.On() {
 		routes.Events, routes.CutOff = hub, worker.Metrics.CutOff
 	}
-	describer := &plugins.Describer{Report: hosted.Report, Journal: recorder.Journal, Store: ledger, Worker: identity, Log: log}
-	commander := &plugins.Commander{Store: ledger, Host: hosted, Worker: identity, Wake: worker.Hints.Heard(job.PluginsCommanded), Log: log}
 	return &assembly{
 		api: routes,
 		reload: func(next config.Config) error {
 			next.Tracing = cfg.Tracing // a reload does not change it
-			configured, err := next.HostConfigs(environ)
-			if err != nil {
-				return err
-			}
 			retention, err := next.Retention.Policies()
 			if err != nil {
 				return err
 			}
-			if err := hosted.Reload(configured); err != nil {
+			if err := working.reload(next, environ); err != nil {
 				return err
 			}
 			syncing, cancel := context.WithTimeout(context.Background(), syncLimitsWithin)
@@ -173,10 +162,10 @@ func assemble(ctx context.Context, cfg config.Config, url config.DatabaseURL, en
 		run: func(ctx, abort context.Context) error {
 			following, stop := context.WithCancel(context.WithoutCancel(ctx))
 			var beside sync.WaitGroup
-			beside.Go(func() { hub.Run(following) })
-			beside.Go(func() { recorder.Run(following) })
-			beside.Go(func() { describer.Run(following) })
-			beside.Go(func() { commander.Run(ctx) })
+			if roles.Has(job.RoleAPI) {
+				beside.Go(func() { hub.Run(following) })
+			}
+			beside.Go(func() { working.run(ctx, following, worker.Hints) })
 			worker.Run(ctx, abort)
 			stop()
 			beside.Wait()

@@ -58,7 +58,7 @@ func TestServerAndDatabaseGiveTheSameAnswers(t *testing.T) {
 		{args: []string{"job-types", "NONE"}, code: 1},
 		{args: []string{"dead-letter", "list"}, says: "DEAD ECHO default"},
 		{args: []string{"dead-letter", "groups"}, says: "TYPE CODE FINGERPRINT JOBS"},
-		{args: []string{"workers"}, says: "worker-1 17 alive"},
+		{args: []string{"workers"}, says: "worker-1 17 all alive"},
 		{args: []string{"queues"}, says: "ECHO"},
 		{args: []string{"metrics"}, says: "ECHO"},
 		{args: []string{"submit", "ECHO", "--payload", `{"n":2}`, "--key", "k"}, says: "PENDING"},

@@ -66,7 +66,7 @@ func (l *ledger) submit(t *testing.T, name string, change func(*job.Submission))
 // end runs the only job that is queued.
 func (l *ledger) end(t *testing.T, name string) {
 	t.Helper()
-	require.NoError(t, l.store.RegisterWorker(t.Context(), job.Worker{ID: "worker-1", Host: "here", PID: 17}, time.Minute))
+	require.NoError(t, l.store.RegisterWorker(t.Context(), job.Worker{ID: "worker-1", Host: "here", PID: 17, Roles: job.AllRoles()}, time.Minute))
 	claimed, err := l.store.Claim(t.Context(), "worker-1", []string{"ECHO"}, 1, time.Minute)
 	require.NoError(t, err)
 	require.Len(t, claimed, 1)

@@ -9,9 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/holdfast-jobs/holdfast/api"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
-	"github.com/stretchr/testify/require"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 // reloading is a program whose handlers are a stand-in: each configuration that is
@@ -22,7 +24,7 @@ func reloading(t *testing.T, directory string, starting func()) (*serving, <-cha
 	s := serveAssembled(t, directory, func(closed chan struct{}) (*assembly, error) {
 		starting()
 		return &assembly{
-			api:    api.Config{Jobs: pingable{}},
+			api:    api.Config{Jobs: pingable{}, Roles: job.AllRoles()},
 			run:    func(ctx, _ context.Context) error { <-ctx.Done(); return nil },
 			reload: func(cfg config.Config) error { reloaded <- cfg; return nil },
 			close:  func(context.Context) { close(closed) },

@@ -19,7 +19,7 @@ import (
 func TestLimitsAndPausesAreSetFromTheCommandLine(t *testing.T) {
 	t.Chdir(t.TempDir())
 	l := newLedger(t)
-	require.NoError(t, l.store.RegisterWorker(t.Context(), job.Worker{ID: "w-1", Host: "h", PID: 1}, time.Minute))
+	require.NoError(t, l.store.RegisterWorker(t.Context(), job.Worker{ID: "w-1", Host: "h", PID: 1, Roles: job.AllRoles()}, time.Minute))
 	for name, environ := range map[string][]string{
 		"server": {"HOLDFAST_SERVER=" + l.serve(t, nil)},
 		"direct": {"HOLDFAST_DATABASE__URL=" + l.url},

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,15 +15,21 @@ import (
 	"github.com/holdfast-jobs/holdfast/api"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/command"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 func (p *program) serveCommand() *cobra.Command {
-	return &cobra.Command{
+	var roles []string
+	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the API and run jobs",
 		Long: `Serve the API and run jobs, until a SIGTERM or SIGINT. Running jobs then get
 worker.drain_timeout to finish; the rest is released, unharmed. A second signal
 stops at once, and the jobs that were running are recovered from the database.
+
+With --role, do only a part: api serves the API and the web UI; worker runs plugins
+and jobs; maintenance queues what becomes due, takes over from lost workers, fires
+schedules and deletes. All processes that share a database need all three between them.
 
 A database that does not answer yet is waited for, up to database.start_wait.
 Meanwhile /healthz answers 200 and every other path 503.
@@ -31,8 +38,21 @@ SIGHUP reads the configuration again and applies its sections plugins, limits,
 schedules and retention: plugins that changed are replaced while they run. Nothing changes if the file is
 missing, or if it no longer has a plugins section.`,
 		Args: command.NoArguments,
-		RunE: func(c *cobra.Command, _ []string) error { return p.serve(c.Context()) },
+		Example: `  orchestrator serve
+  orchestrator serve --role api
+  orchestrator serve --role worker,maintenance`,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if c.Flags().Changed("role") {
+				if _, err := job.ParseRoles(roles); err != nil {
+					return usageError{fmt.Errorf("--role: %w", err)}
+				}
+				p.sets = append(p.sets, "roles="+strings.Join(roles, ","))
+			}
+			return p.serve(c.Context())
+		},
 	}
+	c.Flags().StringSliceVar(&roles, "role", job.AllRoles().Names(), "what to do, as in the key roles, which it overrides: any of `ROLE`s api, worker, maintenance")
+	return c
 }
 
 // serve runs the whole program, top to bottom. A signal can interrupt every step;
@@ -92,9 +112,13 @@ func (p *program) serve(parent context.Context) error {
 	routes.NoUI = !cfg.UI.Enabled
 	reloaded := &reloads{program: p, parts: parts, log: log, start: cfg, present: cfg}
 	routes.Settings = reloaded.settings
-	gate.Open(api.New(routes))
+	if routes.Roles.Has(job.RoleAPI) {
+		gate.Open(api.New(routes))
+	} else {
+		gate.Open(api.NewProbes(routes))
+	}
 	defer hangups.each(reloaded.reload)()
-	p.greet(listener.Addr(), &cfg.Security, log)
+	p.greet(listener.Addr(), &cfg.Security, routes.Roles, log)
 	return work(drain, abort, server, served, parts, db.ended, log)
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/api"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store/postgres"
 	"github.com/holdfast-jobs/holdfast/test/blackhole"
 	"github.com/holdfast-jobs/holdfast/test/pgtest"
@@ -87,7 +88,7 @@ func serve(t *testing.T, run func(ctx, abort context.Context) error, args ...str
 func serveIn(t *testing.T, directory string, run func(ctx, abort context.Context) error, args ...string) *serving {
 	t.Helper()
 	return serveAssembled(t, directory, func(closed chan struct{}) (*assembly, error) {
-		return &assembly{api: api.Config{Jobs: pingable{}}, run: run, close: func(context.Context) { close(closed) }}, nil
+		return &assembly{api: api.Config{Jobs: pingable{}, Roles: job.AllRoles()}, run: run, close: func(context.Context) { close(closed) }}, nil
 	}, args...)
 }
 
@@ -193,7 +194,7 @@ func TestSecondSignalStopsAtOnce(t *testing.T) {
 func TestASecondSignalWhilePluginsStopStopsAtOnce(t *testing.T) {
 	closing := make(chan struct{})
 	s := serveAssembled(t, t.TempDir(), func(chan struct{}) (*assembly, error) {
-		return &assembly{api: api.Config{Jobs: pingable{}}, run: untilDrained, close: func(abort context.Context) {
+		return &assembly{api: api.Config{Jobs: pingable{}, Roles: job.AllRoles()}, run: untilDrained, close: func(abort context.Context) {
 			close(closing)
 			_ = await(abort, nil)
 		}}, nil

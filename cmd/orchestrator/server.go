@@ -15,6 +15,7 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/api"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 const (
@@ -84,11 +85,12 @@ func shutDown(giveUp context.Context, server *http.Server, log *slog.Logger) {
 	}
 }
 
-// greet says where the API listens: to you on a terminal, else in the log.
-func (p *program) greet(address net.Addr, cfg *config.Security, log *slog.Logger) {
+// greet says where the process listens: to you on a terminal if it serves the API, else in the
+// log.
+func (p *program) greet(address net.Addr, cfg *config.Security, roles job.Roles, log *slog.Logger) {
 	url := "http://" + reachable(address.String())
-	if !isTerminal(p.stdout) {
-		log.Info("listening", "address", address.String(), "url", url)
+	if !isTerminal(p.stdout) || !roles.Has(job.RoleAPI) {
+		log.Info("listening", "address", address.String(), "url", url, "roles", roles.String())
 		return
 	}
 	_, _ = fmt.Fprintf(p.stdout, `Holdfast listens on %s. Try:

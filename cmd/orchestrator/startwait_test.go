@@ -35,7 +35,7 @@ func serveOn(t *testing.T, database string, args ...string) (*serving, string) {
 	t.Helper()
 	address := freeAddress(t)
 	s := serveWith(t, t.TempDir(), func(context.Context, config.Config, config.DatabaseURL, []string, *slog.Logger) (*assembly, error) {
-		return &assembly{api: api.Config{Jobs: pingable{}}, run: untilDrained, close: func(context.Context) {}}, nil
+		return &assembly{api: api.Config{Jobs: pingable{}, Roles: job.AllRoles()}, run: untilDrained, close: func(context.Context) {}}, nil
 	}, []string{"HOLDFAST_DATABASE__URL=" + database}, append(args, "--set", "server.address="+address)...)
 	return s, "http://" + address
 }

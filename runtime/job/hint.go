@@ -25,9 +25,17 @@ const (
 	EventsRecorded Hint = "holdfast_events"
 	// PluginsCommanded: something is asked of plugins.
 	PluginsCommanded Hint = "holdfast_plugins"
+	// TimersSet: a job will become due before processes that maintain would look.
+	TimersSet Hint = "holdfast_timers"
+	// MaintenanceAsked: there is something to do for processes that maintain: a schedule was
+	// set, an operation or an erasure was asked for, or a job expires before they would look.
+	MaintenanceAsked Hint = "holdfast_maintenance"
 )
 
 // Hints lists every hint.
 func Hints() []Hint {
-	return []Hint{JobsReady, CancelAsked, JobsAwaited, JobsEnded, TypesDeclared, RulesChanged, GatesChanged, FollowedEnded, EventsRecorded, PluginsCommanded}
+	return []Hint{
+		JobsReady, CancelAsked, JobsAwaited, JobsEnded, TypesDeclared, RulesChanged, GatesChanged, FollowedEnded, EventsRecorded, PluginsCommanded,
+		TimersSet, MaintenanceAsked,
+	}
 }

@@ -36,8 +36,9 @@ var (
 	ErrNoLimit = errors.New("no such limit")
 	// ErrNoPause says that there is no pause of the scope and name.
 	ErrNoPause = errors.New("no such pause")
-	// ErrNoWorker says that there is no such worker, or that it has stopped.
-	ErrNoWorker = errors.New("no such worker, or it has stopped")
+	// ErrNoWorker says that there is no such worker, that it has stopped, or that its process
+	// runs no jobs.
+	ErrNoWorker = errors.New("no such worker, or it has stopped or runs no jobs")
 	// ErrNoType is returned for a job type that no handler has declared and no job has had.
 	ErrNoType = errors.New("no such job type: no handler has declared it, and no job has had it")
 	// ErrConfigured says that the configuration has set a limit, so nothing else can

@@ -121,6 +121,8 @@ type Worker struct {
 	Host       string
 	PID        int
 	PIDStarted int64
+	// Roles are what the process does.
+	Roles Roles
 }
 
 // Expired is a job whose lease ran out. The reaper that receives it has taken

@@ -18,7 +18,7 @@ func (s *Service) PreviewOperation(ctx context.Context, filter job.Filter) (job.
 func (s *Service) StartOperation(ctx context.Context, start job.OperationStart) (job.Operation, error) {
 	started, err := s.store.StartOperation(ctx, start)
 	if err == nil {
-		s.Operating.In(0)
+		s.maintenanceAsked(s.Operating)
 	}
 	return started, err
 }

@@ -48,7 +48,7 @@ func (s *Service) Erase(ctx context.Context, id job.ID, by, reason string) (job.
 func (s *Service) AskErasure(ctx context.Context, asked job.Erasure) (job.Erasure, error) {
 	erasure, err := s.store.AskErasure(ctx, asked)
 	if err == nil {
-		s.Erasing.In(0)
+		s.maintenanceAsked(s.Erasing)
 	}
 	return erasure, err
 }

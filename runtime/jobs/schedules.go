@@ -81,7 +81,7 @@ func (s *Service) SetSchedule(ctx context.Context, one job.Schedule) (job.Schedu
 	if err := s.store.SetSchedule(ctx, one); err != nil {
 		return job.Schedule{}, err
 	}
-	s.Ticks.In(0) // only the database knows when
+	s.maintenanceAsked(s.Ticks) // only the database knows when
 	return s.store.Schedule(ctx, one.Tenant, one.Name)
 }
 
@@ -120,7 +120,7 @@ func (s *Service) SyncSchedules(ctx context.Context, all []job.Schedule) error {
 			log.WarnContext(ctx, "schedule not set: it exists, and was not set by the configuration; delete it, or give this one another name")
 		}
 	}
-	s.Ticks.In(0)
+	s.maintenanceAsked(s.Ticks)
 	return nil
 }
 
@@ -154,7 +154,7 @@ func (s *Service) ResumeSchedule(ctx context.Context, tenant, name string) (job.
 			return job.Schedule{}, err
 		}
 		if ended {
-			s.Ticks.In(0)
+			s.maintenanceAsked(s.Ticks)
 			return s.store.Schedule(ctx, tenant, name)
 		}
 	}

@@ -117,6 +117,8 @@ type Service struct {
 
 	cfg   Config
 	store Store
+	// maintains says that the loops which maintain run in this process.
+	maintains bool
 	// admits says that a loop in this process admits jobs.
 	admits bool
 	// follows says that a loop in this process follows ended jobs up.
@@ -161,6 +163,10 @@ func (s *Service) Run(ctx context.Context) {
 	}
 	if !s.cfg.PollOnly {
 		loops.Go(func() { s.Hints.listen(ctx) })
+	}
+	if s.maintains {
+		loops.Go(func() { s.heedTimers(ctx) })
+		loops.Go(func() { s.heedMaintenance(ctx) })
 	}
 }
 

@@ -177,7 +177,7 @@ func deadLetter(t *testing.T, jobs *direct) {
 func claim(t *testing.T, jobs *direct) job.Lease {
 	t.Helper()
 	const worker = "w"
-	require.NoError(t, jobs.ledger.RegisterWorker(t.Context(), job.Worker{ID: worker, Host: "h"}, time.Minute))
+	require.NoError(t, jobs.ledger.RegisterWorker(t.Context(), job.Worker{ID: worker, Host: "h", Roles: job.AllRoles()}, time.Minute))
 	claimed, err := jobs.ledger.Claim(t.Context(), worker, []string{"ECHO"}, 1, time.Minute)
 	require.NoError(t, err)
 	require.Len(t, claimed, 1)

@@ -19,9 +19,9 @@ func (s *Service) Submitted(batch []job.Submission, results []job.Submitted) {
 		}
 		switch {
 		case batch[i].TTL > 0:
-			s.Expiry.In(batch[i].TTL)
+			s.expireIn(batch[i].TTL)
 		case !batch[i].ExpiresAt.IsZero():
-			s.Expiry.In(time.Until(batch[i].ExpiresAt)) // polls find it if the clocks differ
+			s.expireIn(time.Until(batch[i].ExpiresAt)) // polls find it if the clocks differ
 		}
 		switch {
 		case result.Receipt.State == job.Queued && len(batch[i].Gates) > 0:
@@ -29,7 +29,7 @@ func (s *Service) Submitted(batch []job.Submission, results []job.Submitted) {
 		case result.Receipt.State == job.Queued:
 			queued = true
 		case result.Receipt.State == job.Created && !batch[i].Hold:
-			s.Due.In(0) // only the database knows when: the scheduler asks it
+			s.dueIn(0) // only the database knows when: the scheduler asks it
 		}
 	}
 	if queued {
@@ -100,7 +100,7 @@ func (s *Service) FollowedUp(done job.Following) {
 		s.Hints.Announce(job.EventsRecorded)
 	}
 	if done.Due > 0 {
-		s.Due.In(0)
+		s.dueIn(0)
 	}
 	for _, id := range done.Canceled {
 		s.waiters.jobEnded(id)
@@ -141,7 +141,7 @@ func (s *Service) Settled(settled *job.Settlement) {
 	}
 	switch settled.To {
 	case job.Retry:
-		s.Due.In(settled.Delay)
+		s.dueIn(settled.Delay)
 	case job.Queued:
 		s.Hints.Announce(job.JobsReady)
 	case job.Succeeded, job.Dead, job.Canceled:
@@ -210,6 +210,6 @@ func (s *Service) edited(ctx context.Context, jobs []job.Edited, asked time.Time
 		s.Hints.Announce(job.JobsReady)
 	}
 	if scheduled {
-		s.Due.In(0) // only the database knows when: the scheduler asks it
+		s.dueIn(0) // only the database knows when: the scheduler asks it
 	}
 }

@@ -31,7 +31,7 @@ func flow(t *testing.T, jobs *direct, due, waiting int) job.WorkflowReceipt {
 // claimMany takes up to so many queued jobs.
 func claimMany(t *testing.T, jobs *direct, n int) []job.Claimed {
 	t.Helper()
-	require.NoError(t, jobs.ledger.RegisterWorker(t.Context(), job.Worker{ID: "w", Host: "h"}, time.Minute))
+	require.NoError(t, jobs.ledger.RegisterWorker(t.Context(), job.Worker{ID: "w", Host: "h", Roles: job.AllRoles()}, time.Minute))
 	claimed, err := jobs.ledger.Claim(t.Context(), "w", []string{"ECHO"}, n, time.Minute)
 	require.NoError(t, err)
 	require.Len(t, claimed, n)

@@ -49,13 +49,18 @@ var checks = []struct {
 	{
 		"leases", judged("doctor_leases", pgx.RowToStructByName[leasesRow], judgeLeases, postgres.Interval(reapedWithin)),
 		"Every lease has a live owner or is taken over in time.",
-		"Make sure that an orchestrator runs and reaches the database: it takes over expired leases. " +
+		"Make sure that an orchestrator with the role maintenance runs and reaches the database: it takes over expired leases. " +
 			"Another program wrote those that remain.",
 	},
 	{
 		"silent_workers", judged("doctor_silent", pgx.RowToStructByName[silentRow], judgeSilentWorkers),
 		"No worker with jobs has stopped sending heartbeats.",
-		"Check the workers and their connection to the database. Any running orchestrator takes over their jobs.",
+		"Check the workers and their connection to the database. An orchestrator with the role maintenance takes over their jobs.",
+	},
+	{
+		"roles", judged("doctor_roles", pgx.RowToStructByName[rolesRow], judgeRoles, job.AllRoles().Names()),
+		"Live processes have every role.",
+		"Start an orchestrator with the role: `orchestrator serve --role ROLE`, or without `--role` for all of them.",
 	},
 	{
 		"unserved_types", judged("doctor_unserved", pgx.RowToStructByName[unservedRow], judgeUnservedTypes),
@@ -71,7 +76,7 @@ var checks = []struct {
 	{
 		"admission", judged("doctor_admission", pgx.RowToStructByName[admissionRow], judgeAdmission, postgres.Interval(admittedWithin), maxExamples+1),
 		"No job waits at a limit that has room.",
-		"Make sure that an orchestrator runs, and look for errors of `admit` in its log. Restarting one makes it look at every lane.",
+		"Make sure that an orchestrator with the role maintenance runs, and look for errors of `admit` in its log. Restarting one makes it look at every lane.",
 	},
 	{
 		"pauses", judged("doctor_pauses", pgx.RowToStructByName[pausesRow], judgePauses),
@@ -81,17 +86,17 @@ var checks = []struct {
 	{
 		"retention", judged("doctor_retention", pgx.RowToStructByName[retentionRow], judgeRetention, postgres.Interval(sweptWithin), postgres.Interval(overdueWithin)),
 		"No job has outlived its time, and no erasure is stuck.",
-		"Make sure that an orchestrator with your retention settings runs, and look for errors in its log.",
+		"Make sure that an orchestrator with the role maintenance and your retention settings runs, and look for errors in its log.",
 	},
 	{
 		"operations", judged("doctor_operations", pgx.RowToStructByName[operationsRow], judgeOperations, postgres.Interval(operatedWithin), maxExamples+1),
 		"No operation is stuck.",
-		"Make sure that an orchestrator runs, and look for errors about operations in its log. `orchestrator operation stop` ends one for good.",
+		"Make sure that an orchestrator with the role maintenance runs, and look for errors about operations in its log. `orchestrator operation stop` ends one for good.",
 	},
 	{
 		"following", judged("doctor_following", pgx.RowToStructByName[followingRow], judgeFollowing, postgres.Interval(followedWithin)),
 		"Everybody who waits for jobs was told of their ends.",
-		"Make sure that an orchestrator runs, and look for errors of `follow` in its log. To announce ends to callback URLs, " +
+		"Make sure that an orchestrator with the role maintenance runs, and look for errors of `follow` in its log. To announce ends to callback URLs, " +
 			"an orchestrator needs the built-in plugin; those that wait are announced within a minute after that.",
 	},
 	{
@@ -103,14 +108,14 @@ var checks = []struct {
 	{
 		"workflows", judged("doctor_workflows", pgx.RowToStructByName[workflowsRow], judgeWorkflows, postgres.Interval(followedWithin), maxExamples+1),
 		"Every workflow goes on when its jobs have ended.",
-		"Make sure that an orchestrator runs, and look for errors of `follow` in its log. It looks at every workflow when it starts, and every " +
+		"Make sure that an orchestrator with the role maintenance runs, and look for errors of `follow` in its log. It looks at every workflow when it starts, and every " +
 			"hour: restart it to have it look now. An earlier version ends jobs without telling their workflow.",
 	},
 	{
 		"schedules", judged("doctor_schedules", pgx.RowToStructByName[schedulesRow], judgeSchedules, postgres.Interval(firedWithin), maxExamples+1),
 		"Every schedule makes its jobs when they are due.",
 		"See the schedule: `orchestrator schedule get`. Correct its job, or make its handler available; `orchestrator schedule backfill` makes " +
-			"up for runs that made none. If ticks are overdue, make sure that an orchestrator runs, and look for errors about schedules in its log.",
+			"up for runs that made none. If ticks are overdue, make sure that an orchestrator with the role maintenance runs, and look for errors about schedules in its log.",
 	},
 	{
 		name: "schema_version", make: checkSchema,

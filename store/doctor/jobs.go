@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
@@ -70,6 +71,35 @@ func judgeSilentWorkers(found []silentRow) job.Check {
 		add(&check, problemIf(row.Silent > reapedWithin), "%s: silent for %s, %s", row.WorkerID, rounded(row.Silent), count(row.Leases, "job"))
 	}
 	check.Summary = fmt.Sprintf("%s stopped sending heartbeats while holding %s.", count(int64(len(found)), "worker"), count(leases, "job"))
+	return check
+}
+
+type rolesRow struct {
+	Role job.Role
+	// Since is when a process had the role last; nil if none is known.
+	Since *time.Duration
+}
+
+// missed is what does not happen while no process has a role.
+var missed = map[job.Role]string{
+	job.RoleAPI:    "nobody serves the API",
+	job.RoleWorker: "no job runs",
+	job.RoleMaintenance: "jobs that become due are not queued, those of lost workers are not taken over, and schedules, limits, webhooks, " +
+		"workflows and retention stand still",
+}
+
+func judgeRoles(found []rolesRow) job.Check {
+	check := job.Check{Severity: job.Fine}
+	var roles job.Roles
+	for _, row := range found {
+		roles = append(roles, row.Role)
+		since := "as far as is known"
+		if row.Since != nil {
+			since = "for " + rounded(*row.Since).String()
+		}
+		add(&check, problemIf(row.Role != job.RoleAPI && (row.Since == nil || *row.Since > reapedWithin)), "%s: no live process %s, so %s", row.Role, since, missed[row.Role])
+	}
+	check.Summary = fmt.Sprintf("No live process has the role %s.", strings.Join(roles.Names(), " or "))
 	return check
 }
 

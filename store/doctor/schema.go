@@ -14,7 +14,7 @@ import (
 )
 
 // schemaVersion is the migration that the statements need.
-const schemaVersion = 20
+const schemaVersion = 21
 
 func checkSchema(ctx context.Context, pool *postgres.Pool, tx pgx.Tx) (job.Check, error) {
 	var versions []int64

@@ -1,4 +1,4 @@
--- The plugins of all workers that have not stopped.
+-- The plugins of all workers that run any and have not stopped.
 -- Clock: now().
 -- Index: none; a handful of workers.
 select w.worker_id, w.host,
@@ -11,5 +11,5 @@ select w.worker_id, w.host,
     w.heartbeat_at as last_heartbeat, s.described_at, s.plugins::text as plugins
 from workers w
 left join plugin_status s on s.worker_id = w.worker_id
-where w.stopped_at is null
+where w.stopped_at is null and 'worker' = any(w.roles)
 order by w.host, w.started_at, w.worker_id;

@@ -1,7 +1,7 @@
 -- All known workers, newest first.
 -- Clock: now().
 -- Index: none; a handful of workers.
-select worker_id, host, pid,
+select worker_id, host, pid, roles,
     case
         when stopped_at is not null then 'stopped'
         when alive_until <= now() then 'silent'

@@ -113,7 +113,7 @@ func work(b *testing.B, ledger *store.Store) *runtime.Runtime {
 			PollInterval: time.Second, Log: slog.New(slog.DiscardHandler), Meter: noop.Meter{},
 			Resolve: func(spec job.TypeSpec) job.TypeSpec { return spec },
 		},
-		Worker: runtime.NewWorker("bench"), Concurrency: 1, Lease: 30 * time.Second,
+		Worker: runtime.NewWorker("bench", job.AllRoles()), Concurrency: 1, Lease: 30 * time.Second,
 		DrainTimeout: time.Second, KillGrace: time.Second, JobLog: runtime.LogNone,
 		CrashPolicy: runtime.Expire, MaxCrashes: func(string) int { return job.DefaultMaxCrashes },
 	}, ledger, noHandlers{})

@@ -72,7 +72,7 @@ var (
 		Retry: v1.Retry{Backoff: job.Exponential, InitialDelaySeconds: 1, Factor: 2, MaxDelaySeconds: 300, JitterMin: 0.9, JitterMax: 1.1},
 	}
 	sampleWorker = v1.Worker{
-		WorkerID: sampleWorkerID, Host: "jobs-1", PID: 4711, Condition: job.WorkerAlive, StartedAt: sampleTime,
+		WorkerID: sampleWorkerID, Host: "jobs-1", PID: 4711, Roles: job.AllRoles(), Condition: job.WorkerAlive, StartedAt: sampleTime,
 		LastHeartbeat: sampleLater, Plugins: json.RawMessage(`[]`), Jobs: sampleCounts,
 	}
 	sampleQueue = v1.Queue{
@@ -244,7 +244,7 @@ func noSuchPause() map[int]rejection {
 
 func noSuchWorker() map[int]rejection {
 	return map[int]rejection{http.StatusNotFound: {
-		why: "There is no such worker, or it has stopped", example: v1.NewProblem(http.StatusNotFound, job.ErrNoWorker.Error()),
+		why: "There is no such worker, or it has stopped or runs no jobs", example: v1.NewProblem(http.StatusNotFound, job.ErrNoWorker.Error()),
 	}}
 }
 

@@ -189,7 +189,7 @@ func beginWork(t *testing.T, url string, rate int) *work {
 	ledger, err := store.Open(t.Context(), store.Config{URL: url, MaxConnections: 8})
 	require.NoError(t, err)
 	const name = "the test"
-	require.NoError(t, ledger.RegisterWorker(t.Context(), job.Worker{ID: name}, time.Hour))
+	require.NoError(t, ledger.RegisterWorker(t.Context(), job.Worker{ID: name, Roles: job.AllRoles()}, time.Hour))
 	ctx, cancel := context.WithCancel(t.Context())
 	w := &work{}
 	var loops sync.WaitGroup

@@ -48,8 +48,8 @@ const (
 	mailHandler = `{"version":"1.0","sha256":"2c26b46b68ffc68f","name":"mail","path":"/opt/mail","state":"up","jobTypes":["SEND_EMAIL"],"pids":[17,18],"processes":2,"running":3,"free":17,"isolated":1,"draining":0,"restarts":2,"crashes":1,"use":[{"pid":17,"memory":67108864,"cpus":0.25,"processes":9},{"pid":18,"memory":33554432,"cpus":0.01,"processes":8}],"lastError":"exit status 3","skipReason":"stat /opt/mail: no such file",` +
 		`"candidate":{"version":"1.1","sha256":"fcde2b2edba56bf4","state":"canary","pids":[19],"running":1,"ended":12,"failed":2,"servingEnded":90,"servingFailed":0,"slowest":{"jobType":"SEND_EMAIL","medianSeconds":2.5,"servingMedianSeconds":0.125}},"lastSwap":` + rolledBack + `}`
 	idleHandler = `{"version":"","sha256":"fcde2b2edba56bf4","name":"idle","path":"/opt/idle","state":"disabled","jobTypes":[],"pids":[],"processes":1,"running":0,"free":0,"isolated":0,"draining":0,"restarts":0,"crashes":0}`
-	workers     = `{"workers":[{"workerId":"w-1","host":"alpha","pid":4711,"condition":"alive","startedAt":"2026-02-20T07:00:00Z","lastHeartbeat":"2026-02-20T11:59:58Z","plugins":[],"jobs":{"running":12,"succeeded":1234567,"dead":2}},` +
-		`{"workerId":"w-2","host":"beta","pid":1,"condition":"stopped","startedAt":"2026-02-19T11:00:00Z","lastHeartbeat":"2026-02-20T11:00:00Z","stoppedAt":"2026-02-20T11:00:00Z","plugins":[],"jobs":{}}]}`
+	workers     = `{"workers":[{"workerId":"w-1","host":"alpha","pid":4711,"roles":["api","worker","maintenance"],"condition":"alive","startedAt":"2026-02-20T07:00:00Z","lastHeartbeat":"2026-02-20T11:59:58Z","plugins":[],"jobs":{"running":12,"succeeded":1234567,"dead":2}},` +
+		`{"workerId":"w-2","host":"beta","pid":1,"roles":["worker"],"condition":"stopped","startedAt":"2026-02-19T11:00:00Z","lastHeartbeat":"2026-02-20T11:00:00Z","stoppedAt":"2026-02-20T11:00:00Z","plugins":[],"jobs":{}}]}`
 
 	queues = `{"queues":[{"jobType":"SEND_EMAIL","queued":1200,"oldestQueuedSeconds":192,"scheduled":3,"held":1,"retrying":4,"running":10,"dead":2,"served":true},` +
 		`{"jobType":"OLD_JOB","queued":0,"oldestQueuedSeconds":0,"scheduled":0,"held":0,"retrying":0,"running":0,"dead":0,"served":false},` +

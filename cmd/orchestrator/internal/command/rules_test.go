@@ -11,7 +11,7 @@ const (
 	keyLimit   = `{"scope":"key","name":"smtp","concurrency":0,"onConflict":"queue","configured":true,"updatedAt":"2026-02-20T11:00:00Z"}`
 	emailPause = `{"scope":"type","name":"SEND_EMAIL","reason":"mail server moves","pausedBy":"admin","since":"2026-02-20T11:59:30Z","until":"2026-02-20T13:00:00Z","drain":true}`
 	halt       = `{"scope":"all","name":"","since":"2026-02-20T11:00:00Z","drain":false}`
-	drained    = `{"workerId":"w-1","host":"alpha","pid":4711,"condition":"draining","startedAt":"2026-02-20T07:00:00Z","lastHeartbeat":"2026-02-20T11:59:58Z","plugins":[],"jobs":{"running":12}}`
+	drained    = `{"workerId":"w-1","host":"alpha","pid":4711,"roles":["worker","maintenance"],"condition":"draining","startedAt":"2026-02-20T07:00:00Z","lastHeartbeat":"2026-02-20T11:59:58Z","plugins":[],"jobs":{"running":12}}`
 )
 
 func rulesAPI() *fake {

@@ -11,11 +11,17 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/plugin/host"
 	"github.com/holdfast-jobs/holdfast/runtime"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 // finish makes paths absolute, fills in defaults that depend on other settings, and
 // rejects what cannot work. Its errors name the key.
 func (c *Config) finish(environ []string) error {
+	roles, err := job.ParseRoles(c.Roles)
+	if err != nil {
+		return fmt.Errorf("roles: %w", err)
+	}
+	c.Roles = roles.Names()
 	if err := c.check(); err != nil {
 		return err
 	}

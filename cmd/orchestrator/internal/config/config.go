@@ -16,6 +16,8 @@ import (
 // repository documents each key; a test compares the two. A pointer is a setting
 // that may be absent.
 type Config struct {
+	// Roles are the names of those of this process; see job.ParseRoles.
+	Roles     []string  `koanf:"roles"`
 	Server    Server    `koanf:"server"`
 	Database  Database  `koanf:"database"`
 	Embedded  Embedded  `koanf:"embedded"`
@@ -117,6 +119,7 @@ func Defaults() Config {
 	safe, caps, nobody := Durable, host.DefaultCaps(), ""
 	attempts, crashes, timeout, retry := job.DefaultMaxAttempts, job.DefaultMaxCrashes, job.DefaultTimeout, job.DefaultRetryPolicy()
 	return Config{
+		Roles: job.AllRoles().Names(),
 		Server: Server{
 			Address:           "127.0.0.1:8080",
 			MaxBodyBytes:      api.DefaultMaxBodyBytes,

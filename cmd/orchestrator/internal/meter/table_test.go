@@ -68,7 +68,7 @@ func everything(t testing.TB) *Meters {
 				return spec
 			},
 		},
-		Worker: runtime.NewWorker("test"), Concurrency: 5, Lease: 10 * time.Second, JobLog: runtime.LogNone,
+		Worker: runtime.NewWorker("test", job.AllRoles()), Concurrency: 5, Lease: 10 * time.Second, JobLog: runtime.LogNone,
 		DrainTimeout: time.Minute, KillGrace: time.Second,
 		CrashPolicy: runtime.Expire, MaxCrashes: func(string) int { return job.DefaultMaxCrashes },
 	}, ledger, handlers{})
