@@ -168,15 +168,22 @@ func containerOf(t *testing.T, all []object, name string) core.Container {
 	return containers[0]
 }
 
-func TestPodsServeAndTheHookMigrates(t *testing.T) {
+func TestEveryRoleIsSomewhere(t *testing.T) {
 	for _, file := range examples(t) {
+		roles := map[string]bool{}
 		for name, pod := range pods(t, objects(t, valuesOf(t, file))) {
 			if name == "holdfast-migrate" {
 				require.Equal(t, []string{"migrate", "up", "--wait=5m"}, pod.Spec.Containers[0].Args)
 				continue
 			}
 			require.Equal(t, "serve", pod.Spec.Containers[0].Args[0], name)
+			list, ok := strings.CutPrefix(pod.Spec.Containers[0].Args[1], "--role=")
+			require.True(t, ok, name)
+			for role := range strings.SplitSeq(list, ",") {
+				roles[role] = true
+			}
 		}
+		require.Equal(t, map[string]bool{"api": true, "worker": true, "maintenance": true}, roles, file)
 	}
 }
 

@@ -73,6 +73,7 @@ func TestTheSchemaRefusesValuesThatCannotWork(t *testing.T) {
 		"a worker without plugins":    {"workers: {a: {replicas: 2}}", "/workers/a"},
 		"plugins that are not there":  {"workers: {a: {plugins: [{path: bin/a}]}}", "/workers/a/plugins/0/path"},
 		"a name that makes no label":  {"workers: {A_b: {plugins: [{path: /a}]}}", "A_b"},
+		"a role that does not exist":  {"api: {roles: [server]}", "/api/roles/0"},
 		"a time without a unit":       {"migrations: {wait: '5'}", "/migrations/wait"},
 		"fewer than no pods":          {"api: {replicas: -1}", "/api/replicas"},
 		"autoscaling without a queue": {"workers: {a: {plugins: [{path: /a}], autoscaling: {enabled: true}}}", "/workers/a/autoscaling"},

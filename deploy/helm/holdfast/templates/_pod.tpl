@@ -1,4 +1,4 @@
-{{/* What all pods of orchestrators have in common. */}}
+{{/* What the pods of all roles have in common. */}}
 
 {{- define "holdfast.selector" -}}
 app.kubernetes.io/name: holdfast
