@@ -19,6 +19,7 @@ import (
 // allPluginRoutes show and operate the plugins of all orchestrators.
 type allPluginRoutes struct {
 	all    AllPlugins // nil for an API that knows none
+	cell   job.Cell
 	memory *intake.Memory
 	log    *slog.Logger
 }
@@ -118,7 +119,7 @@ func (p *allPluginRoutes) command(ctx context.Context, in *pluginInput) (*body[v
 		return nil, err
 	}
 	asked := job.PluginCommand{
-		ID: job.ID(id), Plugin: in.decoded(in.Name), Verb: job.PluginVerb(sent.Command), Force: sent.Force, Actor: guard.Name(ctx),
+		ID: p.cell.Stamp(job.ID(id)), Plugin: in.decoded(in.Name), Verb: job.PluginVerb(sent.Command), Force: sent.Force, Actor: guard.Name(ctx),
 		Reason: sent.Reason, Worker: sent.Worker, Host: sent.Host, Within: within,
 	}
 	command, err := p.all.CommandPlugin(ctx, asked)

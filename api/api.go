@@ -49,6 +49,9 @@ type Config struct {
 	Logins guard.Logins
 	// Audit is where it is written down what people do. It may be nil: then nothing is.
 	Audit audit.Log
+	// Cell is the cell of the database, if any: ids name it, and idempotency keys must be in
+	// the header, where a proxy sees them.
+	Cell job.Cell
 	// Actor is whoever acts without credentials; it may be empty.
 	Actor string
 	Log   *slog.Logger
@@ -162,12 +165,12 @@ func inProcess(routes *chi.Mux) http.Handler {
 
 func addOperations(routes chi.Router, c Config, sessions *guard.Sessions, acts *audit.Recorder) *router {
 	if c.Resolver == nil {
-		c.Resolver = resolve.New(c.Log)
+		c.Resolver = resolve.New(c.Log, c.Cell)
 	}
 	limits := deadline{usual: c.RequestTimeout, stopping: c.Stopping}
 	submit := &submitRoutes{
 		jobs: c.Jobs, guard: c.Guard, resolver: c.Resolver,
-		memory: intake.NewMemory(c.MaxReceivingBytes), maxBytes: c.MaxBodyBytes, log: c.Log,
+		memory: intake.NewMemory(c.MaxReceivingBytes), maxBytes: c.MaxBodyBytes, cell: c.Cell, log: c.Log,
 	}
 	r := newRouter(routes.With(traced(c.Tracer)), c.Guard, acts, c.Log, limits)
 	submit.add(r)
@@ -180,11 +183,11 @@ func addOperations(routes chi.Router, c Config, sessions *guard.Sessions, acts *
 	(&typeRoutes{jobs: c.Jobs}).add(r)
 	newOperatorRoutes(c, limits).add(r)
 	(&pluginRoutes{plugins: c.Plugins, log: c.Log}).add(r)
-	(&allPluginRoutes{all: c.AllPlugins, memory: submit.memory, log: c.Log}).add(r)
+	(&allPluginRoutes{all: c.AllPlugins, cell: c.Cell, memory: submit.memory, log: c.Log}).add(r)
 	(&workflowRoutes{submitRoutes: submit, workflows: c.Workflows, maxBytes: c.MaxBatchBytes, maxItem: c.MaxBodyBytes, log: c.Log}).add(r)
 	(&ruleRoutes{rules: c.Rules, operations: c.Operations, memory: submit.memory, log: c.Log}).add(r)
-	(&retentionRoutes{retention: c.Retention, jobs: c.Jobs, memory: submit.memory, log: c.Log}).add(r)
-	(&bulkRoutes{bulk: c.Bulk, operations: c.Operations, guard: c.Guard, memory: submit.memory, log: c.Log}).add(r)
+	(&retentionRoutes{retention: c.Retention, jobs: c.Jobs, cell: c.Cell, memory: submit.memory, log: c.Log}).add(r)
+	(&bulkRoutes{bulk: c.Bulk, operations: c.Operations, guard: c.Guard, cell: c.Cell, memory: submit.memory, log: c.Log}).add(r)
 	(&scheduleRoutes{schedules: c.Schedules, guard: c.Guard, memory: submit.memory, maxBytes: c.MaxBodyBytes, log: c.Log}).add(r)
 	(&auditRoutes{log: c.Audit}).add(r)
 	(&loginRoutes{sessions: sessions}).add(r)

@@ -28,6 +28,7 @@ type bulkRoutes struct {
 	bulk       Bulk // nil for an API that has none
 	operations Operations
 	guard      *guard.Guard
+	cell       job.Cell
 	memory     *intake.Memory
 	log        *slog.Logger
 }
@@ -205,7 +206,7 @@ func (a *askedOperation) keyed(header []string) error {
 }
 
 // newOperation has an id and who asks for it.
-func newOperation(ctx context.Context) (job.Operation, error) {
+func (b *bulkRoutes) newOperation(ctx context.Context) (job.Operation, error) {
 	id, err := uuid.NewV7()
-	return job.Operation{ID: job.ID(id), By: cmp.Or(guard.Name(ctx), "anybody"), Rate: job.DefaultRate}, err
+	return job.Operation{ID: b.cell.Stamp(job.ID(id)), By: cmp.Or(guard.Name(ctx), "anybody"), Rate: job.DefaultRate}, err
 }

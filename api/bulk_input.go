@@ -59,7 +59,7 @@ func (b *bulkRoutes) read(ctx context.Context, in *startInput) (*askedOperation,
 		return nil, invalid(mistakes...)
 	}
 	asked := &askedOperation{dryRun: sent.DryRun, countFor: time.Duration(sent.CountFor) * time.Millisecond}
-	if asked.Operation, err = newOperation(ctx); err != nil {
+	if asked.Operation, err = b.newOperation(ctx); err != nil {
 		return nil, err
 	}
 	asked.Action, asked.Priority, asked.Rate, asked.Reason = sent.Action, sent.Priority, sent.Rate, sent.Reason

@@ -31,6 +31,7 @@ func (s *submitRoutes) itemOf(line intake.Line) submission.Item {
 // admitOne makes a job of an item, as if it had been sent alone, or returns the
 // answer that refuses it.
 func (s *submitRoutes) admitOne(ctx context.Context, item submission.Item, trace job.Trace) (job.Submission, *v1.Problem) {
+	s.refuseHiddenKey(&item)
 	wanted, err := s.admit(ctx, item, trace)
 	if err != nil {
 		return job.Submission{}, problemOf(ctx, s.log, err)

@@ -51,7 +51,7 @@ func (s *resubmitRoutes) resubmit(ctx context.Context, in *resubmitInput) (*subm
 	}
 	item := submission.ParseResubmission(body, original)
 	item.ResubmissionOf = in.ID
-	mergeKey(&item, header.Values(keyHeader))
+	s.mergeKey(&item, header.Values(keyHeader))
 	wanted, err := s.admit(ctx, item, traceOf(header))
 	if err != nil {
 		if bytes.Equal(item.Payload, original.Payload) {

@@ -30,6 +30,7 @@ const (
 type retentionRoutes struct {
 	retention Retention // nil for an API that has none
 	jobs      Jobs
+	cell      job.Cell
 	memory    *intake.Memory
 	log       *slog.Logger
 }
@@ -101,7 +102,7 @@ func (p *retentionRoutes) eraseTenant(ctx context.Context, in *call) (*body[v1.E
 		return nil, err
 	}
 	audit.Because(ctx, sent.Reason)
-	asked := job.Erasure{ID: job.ID(id), Tenant: tenant, Reason: sent.Reason, By: guard.Name(ctx)}
+	asked := job.Erasure{ID: p.cell.Stamp(job.ID(id)), Tenant: tenant, Reason: sent.Reason, By: guard.Name(ctx)}
 	erasure, err := p.retention.AskErasure(ctx, asked)
 	if err == nil {
 		p.log.InfoContext(ctx, "erasure of a tenant asked", "tenant", tenant, "by", asked.By)

@@ -107,7 +107,7 @@ func (l *ledger) planner() *jobs.Service {
 		l.plans = &planBook{ledger: l}
 	}
 	log := slog.New(slog.DiscardHandler)
-	resolver := resolve.New(log)
+	resolver := resolve.New(log, job.Cell{})
 	service, err := jobs.New(jobs.Config{
 		PollInterval: time.Hour, Log: log, Meter: noop.Meter{}, Resolve: func(s job.TypeSpec) job.TypeSpec { return s },
 		Accept: func(ctx context.Context, _ *jobs.Service, text []byte, tenant string, trace job.Trace) (job.Submission, error) {

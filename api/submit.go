@@ -25,6 +25,7 @@ type submitRoutes struct {
 	resolver *resolve.Resolver
 	memory   *intake.Memory
 	maxBytes int64 // of a submission
+	cell     job.Cell
 	log      *slog.Logger
 }
 
@@ -57,7 +58,7 @@ func (s *submitRoutes) submit(ctx context.Context, in *submitInput) (*submitOutp
 		return nil, err
 	}
 	item := submission.Parse(body, 1)
-	mergeKey(&item, header.Values(keyHeader))
+	s.mergeKey(&item, header.Values(keyHeader))
 	wanted, err := s.admit(ctx, item, traceOf(header))
 	if err != nil {
 		return nil, err
@@ -73,17 +74,29 @@ func (s *submitRoutes) submit(ctx context.Context, in *submitInput) (*submitOutp
 }
 
 // mergeKey uses the idempotency key of the header. It must agree with the key in the
-// body.
-func mergeKey(item *submission.Item, fields []string) {
+// body. In a cell, the body may not have one alone.
+func (s *submitRoutes) mergeKey(item *submission.Item, fields []string) {
 	key, err := submission.KeyOf(fields)
 	switch {
-	case err == nil && key != "" && item.IdempotencyKey != "" && key != item.IdempotencyKey:
+	case err != nil:
+	case key == "":
+		s.refuseHiddenKey(item)
+	case item.IdempotencyKey != "" && key != item.IdempotencyKey:
 		err = errors.New("differs from idempotencyKey in the body")
-	case err == nil && key != "":
+	default:
 		item.IdempotencyKey = key
 	}
 	if err != nil {
 		item.Mistakes = append(item.Mistakes, at("header."+keyHeader, err.Error()))
+	}
+}
+
+// refuseHiddenKey refuses a key of which no header tells. A proxy chooses a cell by what it
+// sees, so a repeated request could reach another cell, and make another job.
+func (s *submitRoutes) refuseHiddenKey(item *submission.Item) {
+	if _, some := s.cell.Number(); some && item.IdempotencyKey != "" {
+		item.Mistakes = append(item.Mistakes, at(submission.Pointer("idempotencyKey"),
+			"must be in the header Idempotency-Key: this is a cell, and its proxy does not see keys in the body"))
 	}
 }
 

@@ -61,7 +61,7 @@ func (w *workflowRoutes) submit(ctx context.Context, in *submitInput) (*workflow
 		return nil, err
 	}
 	keyed := submission.Item{Submission: job.Submission{IdempotencyKey: sent.IdempotencyKey}}
-	mergeKey(&keyed, header.Values(keyHeader))
+	w.mergeKey(&keyed, header.Values(keyHeader))
 	sent.IdempotencyKey, sent.Mistakes = keyed.IdempotencyKey, append(sent.Mistakes, keyed.Mistakes...)
 	wanted, err := w.resolver.Workflow(ctx, w.jobs, sent, guard.Tenant(ctx), traceOf(header))
 	if err != nil {

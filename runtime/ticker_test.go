@@ -18,7 +18,7 @@ import (
 
 // accepting checks submissions from inside as the program does, and accepts every type.
 func accepting(c *runtime.Config) {
-	resolver := resolve.New(slog.New(slog.DiscardHandler))
+	resolver := resolve.New(slog.New(slog.DiscardHandler), job.Cell{})
 	c.AcceptUnknownTypes = true
 	c.Accept = func(ctx context.Context, s *jobs.Service, text []byte, tenant string, trace job.Trace) (job.Submission, error) {
 		return resolver.Text(ctx, s, text, tenant, trace)

@@ -2,8 +2,8 @@
 # need.sh THING...: makes sure that every thing is installed. On Debian and Ubuntu it
 # installs what is missing, as root or with a sudo that needs no password; elsewhere it
 # fails and prints the command. Things: gcc postgres postgres-14 (or another version)
-# protoc docker python mypy node chromium debootstrap jq spin pgbouncer pgbouncer-1.21 (or newer; where
-# Debian has an older one, its sources are built). For jaeger it prints how to get one.
+# protoc docker python mypy node chromium debootstrap jq spin nginx haproxy pgbouncer pgbouncer-1.21
+# (or newer; where Debian has an older one, its sources are built). For jaeger it prints how to get one.
 set -euo pipefail
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 
@@ -16,7 +16,7 @@ present() {
 	docker) command -v docker && command -v dockerd && command -v ip ;;
 	python) imports python3 || imports /usr/bin/python3 ;;
 	mypy) command -v mypy ;;
-	spin) command -v spin ;;
+	spin | nginx | haproxy) command -v "$1" ;;
 	pgbouncer) command -v pgbouncer ;;
 	pgbouncer-[0-9]*) poolers "${1#*-}" ;;
 	node) command -v node && command -v npm ;;
@@ -66,7 +66,7 @@ debian() {
 	postgres-*) echo "postgresql-${1#*-}" ;;
 	python) echo python3-grpcio python3-protobuf python3-venv python3-pip python3-setuptools python3-wheel ;;
 	mypy) echo mypy ;;
-	spin) echo spin ;;
+	spin | nginx | haproxy) echo "$1" ;;
 	pgbouncer) echo pgbouncer ;;
 	pgbouncer-*)
 		if [ "$(printf '%s\n' "${1#*-}" "$(apt-cache show --no-all-versions pgbouncer 2>/dev/null | sed -n 's/^Version: //p')" | sort -V | head -n 1)" = "${1#*-}" ]; then

@@ -146,7 +146,7 @@ func deliveryOf(c *job.Callback, plan job.DeliveryPlan) (job.Submission, error) 
 	}
 	id, err := uuid.NewV7()
 	return job.Submission{
-		ID: job.ID(id), Type: job.DeliveryType, Tenant: c.Tenant, Payload: payload, Parent: c.ID,
+		ID: plan.Cell.Stamp(job.ID(id)), Type: job.DeliveryType, Tenant: c.Tenant, Payload: payload, Parent: c.ID,
 		MaxAttempts: plan.Type.MaxAttempts, Timeout: plan.Type.Timeout, Trace: c.Now.Trace,
 		Gates: plan.Rules.Gates(job.DeliveryType, c.Tenant, job.Terms{}),
 	}, err

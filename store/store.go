@@ -32,7 +32,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{Doctor: doctor.New(db.Reads), db: db, marks: newLowWaterMarks()}, nil
+	return &Store{Doctor: doctor.New(db.Reads, cfg.Cell), db: db, marks: newLowWaterMarks()}, nil
 }
 
 // Close closes every connection. Verbs must not be called afterwards. The server

@@ -29,10 +29,15 @@ type Jobs interface {
 }
 
 // Resolver is safe for concurrent use.
-type Resolver struct{ payloads *payloads }
+type Resolver struct {
+	payloads *payloads
+	cell     job.Cell
+}
 
-// New returns a resolver. It logs schemas that cannot be used.
-func New(log *slog.Logger) *Resolver { return &Resolver{payloads: newPayloads(log)} }
+// New returns a resolver for the jobs of a cell, if any. It logs schemas that cannot be used.
+func New(log *slog.Logger, cell job.Cell) *Resolver {
+	return &Resolver{payloads: newPayloads(log), cell: cell}
+}
 
 // Text is Item for a submission that is the whole text.
 func (r *Resolver) Text(ctx context.Context, jobs Jobs, text []byte, tenant string, trace job.Trace) (job.Submission, error) {
@@ -86,7 +91,7 @@ func (r *Resolver) Item(ctx context.Context, jobs Jobs, item submission.Item, te
 	if err != nil {
 		return job.Submission{}, fmt.Errorf("make job id: %w", err)
 	}
-	wanted.ID = job.ID(id)
+	wanted.ID = r.cell.Stamp(job.ID(id))
 	return wanted, r.checkNow(ctx, jobs, spec, wanted, mistakes)
 }
 

@@ -38,7 +38,7 @@ func (r *Resolver) Workflow(ctx context.Context, jobs Jobs, sent submission.Work
 	if err != nil {
 		return job.WorkflowSubmission{}, fmt.Errorf("make workflow id: %w", err)
 	}
-	w := job.WorkflowSubmission{ID: job.ID(id), Tenant: sent.Tenant, Name: sent.Name, IdempotencyKey: sent.IdempotencyKey}
+	w := job.WorkflowSubmission{ID: r.cell.Stamp(job.ID(id)), Tenant: sent.Tenant, Name: sent.Name, IdempotencyKey: sent.IdempotencyKey}
 	mistakes := sent.Mistakes
 	one := func(item submission.Item, place ...string) (job.Submission, error) {
 		item.Tenant = sent.Tenant

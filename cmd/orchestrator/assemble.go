@@ -48,6 +48,7 @@ func assemble(ctx context.Context, cfg config.Config, url config.DatabaseURL, en
 		return nil, err
 	}
 
+	cell := cfg.Database.Cell()
 	// Telemetry first: everything else reports to it.
 	identity := runtime.NewWorker(cfg.Worker.ID, roles)
 	meters, err := meter.New(meter.Identity{Worker: identity.ID, Version: thisBuild().Version}, log)
@@ -61,6 +62,7 @@ func assemble(ctx context.Context, cfg config.Config, url config.DatabaseURL, en
 
 	ledger, err := store.Open(ctx, store.Config{
 		URL: url.Reveal(), DirectURL: cfg.Database.DirectURL.Reveal(), MaxConnections: cfg.Database.MaxConnections, Tracer: traces.Tracer(),
+		Cell: cell,
 	})
 	if err != nil {
 		closeTracing(traces, log)
@@ -81,7 +83,7 @@ func assemble(ctx context.Context, cfg config.Config, url config.DatabaseURL, en
 		closeTracing(traces, log)
 	}
 
-	resolver := resolve.New(log)
+	resolver := resolve.New(log, cell)
 	worker, err := runtime.New(runtime.Config{
 		Config: jobs.Config{
 			PollInterval:       cfg.Worker.PollInterval,
@@ -92,6 +94,7 @@ func assemble(ctx context.Context, cfg config.Config, url config.DatabaseURL, en
 			Retention:          retention,
 			CallbackURL:        cfg.Jobs.CallbackURL,
 			Events:             cfg.Events.Log(),
+			Cell:               cell,
 			Log:                log,
 			Meter:              meters.Meter(),
 			Spans:              traces.Exporter(),
@@ -128,7 +131,7 @@ func assemble(ctx context.Context, cfg config.Config, url config.DatabaseURL, en
 	routes := api.Config{
 		Jobs: apiJobs{worker.Service, ledger}, Operations: ledger, Rules: worker.Service, Retention: worker.Service, Bulk: worker.Service, Schedules: worker.Service,
 		Workflows: apiJobs{worker.Service, ledger}, AllPlugins: allPlugins{ledger, worker.Hints}, Resolver: resolver,
-		Logins: ledger, Audit: ledger, Roles: roles,
+		Logins: ledger, Audit: ledger, Cell: cell, Roles: roles,
 		Prometheus: meters.Handler(), Observe: meters.Request, Tracer: traces.Tracer(),
 	}
 	if working != nil {

@@ -27,6 +27,8 @@ type database struct {
 	url config.DatabaseURL
 	// direct leads past the pooler that url leads through; empty for no pooler.
 	direct config.DatabaseURL
+	// cell is which cell the configuration says it is.
+	cell job.Cell
 	// embedded says that this program starts the server.
 	embedded bool
 	// ended is closed when our embedded server has ended; nil for any other server.
@@ -44,7 +46,7 @@ func openDatabase(ctx context.Context, cfg config.Config, log *slog.Logger) (*da
 		if err := cfg.Database.DirectURL.Check(); err != nil && cfg.Database.DirectURL != "" {
 			return nil, usageError{fmt.Errorf("database.direct_url: %w", err)}
 		}
-		return &database{url: cfg.Database.URL, direct: cfg.Database.DirectURL, close: func(context.Context) {}}, nil
+		return &database{url: cfg.Database.URL, direct: cfg.Database.DirectURL, cell: cfg.Database.Cell(), close: func(context.Context) {}}, nil
 	}
 	log.Info("starting the embedded PostgreSQL", "data_dir", cfg.Embedded.DataDir)
 	server, err := embedded.Start(ctx, embedded.Config{
@@ -57,7 +59,8 @@ func openDatabase(ctx context.Context, cfg config.Config, log *slog.Logger) (*da
 		log.Warn("another process started the embedded PostgreSQL, which ends with that process",
 			"data_dir", cfg.Embedded.DataDir)
 	}
-	return &database{url: config.DatabaseURL(server.URL()), embedded: true, ended: server.Done(), close: func(abort context.Context) {
+	url := config.DatabaseURL(server.URL())
+	return &database{url: url, cell: cfg.Database.Cell(), embedded: true, ended: server.Done(), close: func(abort context.Context) {
 		ctx, cancel := context.WithTimeout(abort, stopDatabaseWithin)
 		defer cancel()
 		if err := server.Stop(ctx); err != nil {
@@ -93,10 +96,39 @@ func (d *database) withSQL(do func(*sql.DB) error) error {
 // isOpen returns an error if nobody may work on the ledger, because it was moved to another
 // database or is being moved into this one.
 func (d *database) isOpen(ctx context.Context) error {
-	if err := transfer.Check(ctx, d.past()); err != nil {
-		return fmt.Errorf("database %s: %w", cmp.Or(d.direct, d.url), err)
+	return d.named(transfer.Check(ctx, d.past()))
+}
+
+// hasCell returns job.ErrWrongCell if the database is another cell than the configuration
+// says, or none.
+func (d *database) hasCell(ctx context.Context) error {
+	has, err := postgres.ReadCell(ctx, d.past())
+	if err == nil {
+		err = job.MatchCell(has, d.cell)
 	}
-	return nil
+	return d.named(err)
+}
+
+// becomesCell is whether the database is no cell yet and is to be one. The error is
+// job.ErrWrongCell if it is another.
+func (d *database) becomesCell(ctx context.Context) (bool, error) {
+	has, err := postgres.ReadCell(ctx, d.past())
+	switch {
+	case err != nil:
+	case has == (job.Cell{}):
+		return d.cell != (job.Cell{}), nil
+	default:
+		err = job.MatchCell(has, d.cell)
+	}
+	return false, d.named(err)
+}
+
+// named says which database an error is about.
+func (d *database) named(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("database %s: %w", cmp.Or(d.direct, d.url), err)
 }
 
 // migrated is what a migration has changed.
@@ -104,13 +136,19 @@ type migrated struct {
 	migrations int
 	// settings is how many settings the role was given; only for a pooler.
 	settings int
+	// cell is set if the database has become one.
+	cell job.Cell
 }
 
 // migrate brings the schema up to date. If there is a pooler, it also gives the role the
-// settings of the store's sessions: a pooler does not. It refuses a ledger on which nobody
-// may work.
+// settings of the store's sessions: a pooler does not. A database that is no cell becomes the
+// one of the configuration. It refuses another cell, and a ledger on which nobody may work.
 func (d *database) migrate(ctx context.Context) (done migrated, err error) {
 	if err := d.isOpen(ctx); err != nil {
+		return done, err
+	}
+	becomes, err := d.becomesCell(ctx)
+	if err != nil {
 		return done, err
 	}
 	err = d.withSQL(func(db *sql.DB) error {
@@ -119,6 +157,11 @@ func (d *database) migrate(ctx context.Context) (done migrated, err error) {
 	})
 	if err == nil && d.direct != "" {
 		done.settings, err = postgres.SetDefaults(ctx, d.direct.Reveal())
+	}
+	if err == nil && becomes {
+		if err = postgres.TakeCell(ctx, d.past(), d.cell); err == nil {
+			done.cell = d.cell
+		}
 	}
 	return done, err
 }

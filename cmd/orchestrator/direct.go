@@ -72,11 +72,11 @@ func checkDirect(c config.Config, hasty bool) error {
 }
 
 func serveDirect(ctx context.Context, cfg config.Config, db *database, log *slog.Logger) (*apiclient.Client, func(), error) {
-	if err := db.isCurrent(ctx); err != nil {
+	if err := errors.Join(db.isCurrent(ctx), db.hasCell(ctx)); err != nil {
 		return nil, nil, err
 	}
 	ledger, err := store.Open(ctx, store.Config{
-		URL: db.url.Reveal(), DirectURL: cfg.Database.DirectURL.Reveal(), MaxConnections: directConnections,
+		URL: db.url.Reveal(), DirectURL: cfg.Database.DirectURL.Reveal(), MaxConnections: directConnections, Cell: db.cell,
 	})
 	if err != nil {
 		return nil, nil, err
@@ -86,14 +86,14 @@ func serveDirect(ctx context.Context, cfg config.Config, db *database, log *slog
 		ledger.Close()
 		return nil, nil, err
 	}
-	jobs, closeJobs, err := directJobs(ledger, cfg.Jobs, retention, cfg.Events.Log(), log)
+	jobs, closeJobs, err := directJobs(ledger, db.cell, cfg.Jobs, retention, cfg.Events.Log(), log)
 	if err != nil {
 		ledger.Close()
 		return nil, nil, err
 	}
 	handler := api.New(api.Config{
 		Jobs: jobs, Operations: ledger, Rules: jobs.Service, Retention: jobs.Service, Bulk: jobs.Service, Schedules: jobs.Service, Workflows: jobs,
-		Audit: ledger, Actor: directActor(),
+		Audit: ledger, Actor: directActor(), Cell: db.cell,
 		Log: log, Version: thisBuild().Version, TraceLink: cfg.Tracing.TraceURL,
 		MaxBodyBytes: cfg.Server.MaxBodyBytes, MaxBatchBytes: cfg.Server.MaxBatchBytes, RequestTimeout: cfg.Server.RequestTimeout,
 	})

@@ -56,11 +56,11 @@ func accepting(resolver *resolve.Resolver) func(context.Context, *jobs.Service, 
 // directJobs returns the ledger for a process without a worker, and a function that
 // ends it: it sends the last hints before the context ends.
 func directJobs(
-	s *store.Store, types config.Jobs, retention job.RetentionPolicies, events job.EventLog, log *slog.Logger,
+	s *store.Store, cell job.Cell, types config.Jobs, retention job.RetentionPolicies, events job.EventLog, log *slog.Logger,
 ) (apiJobs, func(context.Context), error) {
 	service, err := jobs.New(jobs.Config{
 		PollInterval: directPoll, PollOnly: true, Resolve: types.Resolve, AcceptUnknownTypes: types.AcceptUnknownTypes,
-		Accept: accepting(resolve.New(log)), Retention: retention, CallbackURL: types.CallbackURL, Events: events,
+		Accept: accepting(resolve.New(log, cell)), Retention: retention, CallbackURL: types.CallbackURL, Events: events, Cell: cell,
 		Log: log, Meter: noop.Meter{},
 	}, s)
 	if err != nil {

@@ -87,7 +87,7 @@ func (l *ledger) end(t *testing.T, name string) {
 func (l *ledger) serve(t *testing.T, access *guard.Access) string {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	jobs, closeJobs, err := directJobs(l.store, config.Jobs{}, job.RetentionPolicies{}, job.EventLog{}, log)
+	jobs, closeJobs, err := directJobs(l.store, job.Cell{}, config.Jobs{}, job.RetentionPolicies{}, job.EventLog{}, log)
 	require.NoError(t, err)
 	t.Cleanup(func() { closeJobs(context.WithoutCancel(t.Context())) })
 	settings := api.Config{

@@ -32,7 +32,8 @@ func (p *program) migrateUpCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "up", Short: "Apply every pending migration", Args: command.NoArguments,
 		Long: `Apply every pending migration. With database.direct_url, sessions go through a pooler:
-then also give the database user, in this database, the settings that sessions need.`,
+then also give the database user, in this database, the settings that sessions need.
+With database.cell, make the database that cell, unless it is one already.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if wait < 0 {
 				return usageError{fmt.Errorf("--wait: %s is below zero", wait)}
@@ -50,6 +51,9 @@ then also give the database user, in this database, the settings that sessions n
 				_, err = fmt.Fprintf(p.stdout, "%s applied\n", show.Plural(done.migrations, "migration"))
 				if done.settings > 0 && err == nil {
 					_, err = fmt.Fprintf(p.stdout, "%s given to the database user\n", show.Plural(done.settings, "setting"))
+				}
+				if _, some := done.cell.Number(); some && err == nil {
+					_, err = fmt.Fprintf(p.stdout, "the database has become cell %s\n", done.cell)
 				}
 				return err
 			})

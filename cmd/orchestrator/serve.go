@@ -162,6 +162,9 @@ func (p *program) build(ctx context.Context, cfg config.Config, db *database, lo
 		log.Info("the database user was given the settings of sessions; let the pooler open new connections if it has any",
 			"settings", done.settings)
 	}
+	if _, some := done.cell.Number(); some {
+		log.Info("the database has become cell " + done.cell.String())
+	}
 	return p.assemble(ctx, cfg, db.url, p.environ, log)
 }
 

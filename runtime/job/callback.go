@@ -69,6 +69,8 @@ type DeliveryPlan struct {
 	Type *TypeSpec
 	// Rules give a delivery its gates.
 	Rules *Rules
+	// Cell is the cell whose job it is, if any.
+	Cell Cell
 }
 
 // Delivered is what became of callbacks.

@@ -8,7 +8,7 @@ import (
 )
 
 // ID identifies a job. It is a UUIDv7, made when the job is submitted, so that
-// ids sort by creation time.
+// ids sort by creation time. In a cell, it names the cell: see Cell.Stamp.
 type ID [16]byte
 
 // LeaseID identifies one lease. It is a random UUID made by whoever claims. Every write
@@ -23,7 +23,7 @@ var ErrBadID = errors.New("not a UUID of the form xxxxxxxx-xxxx-xxxx-xxxx-xxxxxx
 func (id ID) String() string { return formatUUID(id) }
 
 // Time is when the id was made, to the millisecond, by the clock of whoever made it (RFC
-// 9562, UUIDv7).
+// 9562, UUIDv7). Cells change nothing about it.
 func (id ID) Time() time.Time {
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(id[:8]) >> 16))
 }

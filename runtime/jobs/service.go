@@ -89,7 +89,9 @@ type Config struct {
 	CallbackURL func(jobType string) string
 	// Events is which ends become events.
 	Events job.EventLog
-	Log    *slog.Logger
+	// Cell is the cell of the database, if any.
+	Cell job.Cell
+	Log  *slog.Logger
 	// Meter is what the metrics are declared on; see package metrics.
 	Meter metric.Meter
 	// Spans takes the spans of jobs; nil for none.

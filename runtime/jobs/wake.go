@@ -75,7 +75,7 @@ func (s *Service) followedEnded() {
 // DeliveryPlan is how ends are announced to callback URLs now. Its type is nil if no plugin has
 // declared that of deliveries. Errors: job.ErrUnavailable, or the context's.
 func (s *Service) DeliveryPlan(ctx context.Context) (job.DeliveryPlan, error) {
-	plan := job.DeliveryPlan{Rules: s.Rules()}
+	plan := job.DeliveryPlan{Rules: s.Rules(), Cell: s.cfg.Cell}
 	switch spec, err := s.TypeSpec(ctx, job.DeliveryType); {
 	case errors.Is(err, job.ErrUnknownType):
 	case err != nil:

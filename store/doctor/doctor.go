@@ -27,15 +27,19 @@ const undone = `set local statement_timeout to default; set local enable_seqscan
 set local enable_hashjoin to default; set local enable_mergejoin to default; set local enable_hashagg to default`
 
 // Doctor examines one database.
-type Doctor struct{ pool *postgres.Pool }
+type Doctor struct {
+	pool *postgres.Pool
+	cell job.Cell
+}
 
-// New returns a doctor that uses one connection of the pool at a time.
-func New(pool *postgres.Pool) *Doctor { return &Doctor{pool: pool} }
+// New returns a doctor that uses one connection of the pool at a time. The cell is the one
+// that the configuration says the database is.
+func New(pool *postgres.Pool, cell job.Cell) *Doctor { return &Doctor{pool: pool, cell: cell} }
 
 // checks are made in this order, those of jobs first.
 var checks = []struct {
 	name string
-	make func(context.Context, *postgres.Pool, pgx.Tx) (job.Check, error)
+	make func(context.Context, *Doctor, pgx.Tx) (job.Check, error)
 	// fine is the summary if nothing is wrong, and remedy is what to do otherwise. A
 	// check that leaves them out has its own.
 	fine, remedy string
@@ -122,6 +126,11 @@ var checks = []struct {
 		fine: fmt.Sprintf("The schema has version %d.", schemaVersion),
 	},
 	{
+		"cell", checkCell,
+		"",
+		"Set database.cell to what the database is, in every orchestrator, and restart those that lack it. See docs/how-to/cells.md.",
+	},
+	{
 		"statistics", judged("doctor_statistics", pgx.RowToStructByName[statisticsRow], judgeStatistics),
 		"Autovacuum keeps up with every table.",
 		"Turn autovacuum on, find what blocks it (see oldest_snapshot), or run VACUUM ANALYZE by hand.",
@@ -150,8 +159,8 @@ var checks = []struct {
 }
 
 // judged makes a check of the rows that a statement returns.
-func judged[T any](statement string, row pgx.RowToFunc[T], judge func([]T) job.Check, args ...any) func(context.Context, *postgres.Pool, pgx.Tx) (job.Check, error) {
-	return func(ctx context.Context, _ *postgres.Pool, tx pgx.Tx) (job.Check, error) {
+func judged[T any](statement string, row pgx.RowToFunc[T], judge func([]T) job.Check, args ...any) func(context.Context, *Doctor, pgx.Tx) (job.Check, error) {
+	return func(ctx context.Context, _ *Doctor, tx pgx.Tx) (job.Check, error) {
 		rows, err := postgres.Rows(ctx, tx, statement, row, args...)
 		if err != nil {
 			return job.Check{}, err
@@ -168,7 +177,7 @@ func (d *Doctor) Diagnose(ctx context.Context) ([]job.Check, error) {
 	for _, c := range checks {
 		var check job.Check
 		err := d.read(ctx, func(tx pgx.Tx) (err error) {
-			check, err = c.make(ctx, d.pool, tx)
+			check, err = c.make(ctx, d, tx)
 			return err
 		})
 		if err != nil {

@@ -68,12 +68,12 @@ func areConnected(standbys int64) string {
 
 // checkPrimary looks for a server that takes writes beside the one that is in use. After
 // a failover, that is a primary which nobody has fenced.
-func checkPrimary(ctx context.Context, pool *postgres.Pool, tx pgx.Tx) (job.Check, error) {
+func checkPrimary(ctx context.Context, d *Doctor, tx pgx.Tx) (job.Check, error) {
 	used, err := postgres.Rows(ctx, tx, "server", pgx.RowToStructByName[postgres.Server])
 	if err != nil {
 		return job.Check{}, err
 	}
-	return judgePrimaries(used[0], pool.Servers(ctx)), nil
+	return judgePrimaries(used[0], d.pool.Servers(ctx)), nil
 }
 
 func judgePrimaries(used postgres.Server, reached []postgres.Reached) job.Check {

@@ -9,14 +9,13 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
-	"github.com/holdfast-jobs/holdfast/store/postgres"
 	"github.com/holdfast-jobs/holdfast/store/sql"
 )
 
 // schemaVersion is the migration that the statements need.
-const schemaVersion = 21
+const schemaVersion = 22
 
-func checkSchema(ctx context.Context, pool *postgres.Pool, tx pgx.Tx) (job.Check, error) {
+func checkSchema(ctx context.Context, d *Doctor, tx pgx.Tx) (job.Check, error) {
 	var versions []int64
 	if err := tx.QueryRow(ctx, sql.Text("doctor_schema")).Scan(&versions); err != nil {
 		return job.Check{}, err
@@ -24,7 +23,7 @@ func checkSchema(ctx context.Context, pool *postgres.Pool, tx pgx.Tx) (job.Check
 	if check := judgeVersions(versions); check.Severity != job.Fine {
 		return check, nil
 	}
-	return judged("doctor_parts", pgx.RowToStructByName[missingPart], judgeParts)(ctx, pool, tx)
+	return judged("doctor_parts", pgx.RowToStructByName[missingPart], judgeParts)(ctx, d, tx)
 }
 
 // judgeVersions compares the migrations that the database has, in ascending

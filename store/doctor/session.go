@@ -20,13 +20,13 @@ type sessionRow struct {
 }
 
 // checkSession sees one session. Behind a pooler, others may differ.
-func checkSession(ctx context.Context, pool *postgres.Pool, tx pgx.Tx) (job.Check, error) {
+func checkSession(ctx context.Context, d *Doctor, tx pgx.Tx) (job.Check, error) {
 	if _, err := tx.Exec(ctx, undone); err != nil {
 		return job.Check{}, err
 	}
-	names := slices.Sorted(maps.Keys(pool.Settings))
-	values := postgres.Column(names, func(name string) string { return pool.Settings[name] })
-	return judged("doctor_session", pgx.RowToStructByName[sessionRow], judgeSession, names, values)(ctx, pool, tx)
+	names := slices.Sorted(maps.Keys(d.pool.Settings))
+	values := postgres.Column(names, func(name string) string { return d.pool.Settings[name] })
+	return judged("doctor_session", pgx.RowToStructByName[sessionRow], judgeSession, names, values)(ctx, d, tx)
 }
 
 func judgeSession(found []sessionRow) job.Check {

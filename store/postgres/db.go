@@ -12,6 +12,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 // Config says how to reach the database.
@@ -27,6 +29,8 @@ type Config struct {
 	// heartbeatConnections of their own on top, and one more connection listens
 	// for hints.
 	MaxConnections int32
+	// Cell is the cell that the database is, if any.
+	Cell job.Cell
 	// Tracer records a span for each statement that runs within a span. It may
 	// be nil.
 	Tracer trace.Tracer

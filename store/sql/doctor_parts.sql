@@ -13,6 +13,7 @@ from (values
     ('index', 'audit_log_job', 'audit_log'),
     ('index', 'audit_log_pkey', 'audit_log'),
     ('index', 'audit_log_tenant', 'audit_log'),
+    ('index', 'cell_pkey', 'cell'),
     ('index', 'dead_letters_dead_at', 'dead_letters'),
     ('index', 'dead_letters_group', 'dead_letters'),
     ('index', 'dead_letters_pkey', 'dead_letters'),

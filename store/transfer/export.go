@@ -193,6 +193,13 @@ func makeHeader(ctx context.Context, tx pgx.Tx) (Header, map[string]shape, error
 	if h.Schema, err = schemaVersion(ctx, tx); err != nil {
 		return h, nil, err
 	}
+	cell, err := postgres.CellIn(ctx, tx)
+	if err != nil {
+		return h, nil, fmt.Errorf("read the cell: %w", err)
+	}
+	if number, some := cell.Number(); some {
+		h.Cell = &number
+	}
 	if h.Sequences, err = sequences(ctx, tx); err != nil {
 		return h, nil, err
 	}

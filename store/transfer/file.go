@@ -34,8 +34,10 @@ type Header struct {
 	// Export names the closing of the ledger that the file is of.
 	Export string `json:"export"`
 	// ClosedAt is by the database's clock, in RFC 3339.
-	ClosedAt string  `json:"closedAt"`
-	Tables   []Table `json:"tables"`
+	ClosedAt string `json:"closedAt"`
+	// Cell is nil for a ledger that is no cell.
+	Cell   *uint8  `json:"cell,omitempty"`
+	Tables []Table `json:"tables"`
 	// Sequences have the last value that each has given out; 0 for none.
 	Sequences map[string]int64 `json:"sequences"`
 }

@@ -10,6 +10,9 @@ import (
 	"slices"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store/postgres"
 )
 
 // Read checks a whole file and changes nothing.
@@ -94,6 +97,9 @@ func beginImport(ctx context.Context, conn *pgx.Conn, file scanned) (*closure, m
 		switch {
 		case begun == nil:
 			begun = &closure{Export: file.header.Export, Reason: importing, SHA256: file.sha256}
+			if err := sameCell(ctx, tx, file.header); err != nil {
+				return err
+			}
 			return closeEmpty(ctx, tx, *begun)
 		case begun.Reason != importing:
 			return fmt.Errorf("this database cannot be imported into: %w", begun.err())
@@ -123,6 +129,28 @@ func compatible(ctx context.Context, tx pgx.Tx, h Header) (map[string]shape, err
 	return columns, h.same(columns)
 }
 
+// cell is that of the ledger that was exported, if it was one.
+func (h Header) cell() job.Cell {
+	if h.Cell == nil {
+		return job.Cell{}
+	}
+	return job.CellOf(*h.Cell)
+}
+
+// sameCell returns an error if the jobs of the file carry another cell than those of the
+// database will. A ledger of no cell fits any database.
+func sameCell(ctx context.Context, tx pgx.Tx, h Header) error {
+	has, err := postgres.CellIn(ctx, tx)
+	if err != nil {
+		return fmt.Errorf("read the cell: %w", err)
+	}
+	if none := (job.Cell{}); h.cell() == none || has == none || h.cell() == has {
+		return nil
+	}
+	return fmt.Errorf("the file is of cell %s, and the database is cell %s: a cell keeps its number wherever it moves; "+
+		"import into a database of cell %s, or of none", h.cell(), has, h.cell())
+}
+
 // closeEmpty closes a database in which no row is to be lost.
 func closeEmpty(ctx context.Context, tx pgx.Tx, c closure) error {
 	if err := closeLedger(ctx, tx, c, "the ledger is closed: an import has not finished"); err != nil {
@@ -140,7 +168,7 @@ func closeEmpty(ctx context.Context, tx pgx.Tx, c closure) error {
 		if err != nil {
 			return err
 		}
-		if rows > 0 && table != "goose_db_version" {
+		if rows > 0 && table != "goose_db_version" && table != "cell" {
 			return fmt.Errorf("the database is not empty, as %s has rows (%d): import into a new database, on which only "+
 				"`orchestrator migrate up` was run", table, rows)
 		}
@@ -320,6 +348,11 @@ func (i *importer) finish(ctx context.Context) error {
 		}
 		if _, err := tx.Exec(ctx, opening); err != nil {
 			return fmt.Errorf("open the ledger: %w", err)
+		}
+		if cell := i.found.header.cell(); cell != (job.Cell{}) {
+			if _, err := postgres.TakeCellIn(ctx, tx, cell); err != nil {
+				return fmt.Errorf("write the cell: %w", err)
+			}
 		}
 		return nil
 	})

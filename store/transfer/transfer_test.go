@@ -451,3 +451,29 @@ func TestTheLongestStepsAreShown(t *testing.T) {
 	require.NoError(t, err)
 	require.ElementsMatch(t, []string{Checking, Reading, Writing, Analyzing, Comparing}, slices.Collect(maps.Keys(steps)))
 }
+
+func TestALedgerKeepsItsCell(t *testing.T) {
+	ofCell := func(number int) string {
+		url := pgtest.URL(t)
+		exec(t, url, fmt.Sprintf("insert into cell (number) values (%d)", number))
+		return url
+	}
+	source := filled(t, 100)
+	exec(t, source, "insert into cell (number) values (3)")
+	path := exportTo(t, source)
+
+	for name, target := range map[string]string{"into no cell": pgtest.URL(t), "into the same": ofCell(3)} {
+		_, err := Import(t.Context(), target, path, unseen)
+		require.NoError(t, err, name)
+		require.EqualValues(t, 3, ask[int16](t, target, "select number from cell"), name)
+	}
+	other := ofCell(4)
+	_, err := Import(t.Context(), other, path, unseen)
+	require.ErrorContains(t, err, "the file is of cell 3, and the database is cell 4")
+	requireNothingIn(t, other)
+
+	unstamped := exportTo(t, filled(t, 100))
+	_, err = Import(t.Context(), other, unstamped, unseen)
+	require.NoError(t, err, "jobs of no cell may be in any")
+	require.EqualValues(t, 4, ask[int16](t, other, "select number from cell"))
+}

@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // usualTime bounds a request whose answer should not take long: by default, the
@@ -75,6 +76,14 @@ type reasonKey struct{}
 // Because gives the requests of the context a reason for the audit log; empty for none.
 func Because(ctx context.Context, reason string) context.Context {
 	return context.WithValue(ctx, reasonKey{}, reason)
+}
+
+type keyKey struct{}
+
+// Keyed also sends the idempotency key of a submission in the header, where proxies see it,
+// if a header can carry it; empty for none.
+func Keyed(ctx context.Context, key string) context.Context {
+	return context.WithValue(ctx, keyKey{}, key)
 }
 
 // Answer is the JSON of an answer, as it came.
@@ -159,6 +168,9 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 	if reason, _ := ctx.Value(reasonKey{}).(string); reason != "" {
 		request.Header.Set("X-Holdfast-Reason", reason)
 	}
+	if key, _ := ctx.Value(keyKey{}).(string); headerKey(key) != "" {
+		request.Header.Set("Idempotency-Key", headerKey(key))
+	}
 	c.login.sign(request)
 	answer, err := c.http.Do(request)
 	if err != nil {
@@ -169,6 +181,21 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 		return nil, problemOf(answer, c.login)
 	}
 	return answer, nil
+}
+
+// headerKey is the key as it stands in a header: bare, or as a structured field's string
+// (RFC 9651). It is empty for a key that no header can carry.
+func headerKey(key string) string {
+	outside := func(r rune) bool { return r < ' ' || r > '~' }
+	switch {
+	case strings.ContainsFunc(key, unicode.IsControl):
+		return ""
+	case !strings.HasPrefix(key, `"`) && strings.TrimSpace(key) == key:
+		return key
+	case strings.ContainsFunc(key, outside):
+		return ""
+	}
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(key) + `"`
 }
 
 // Path joins the parts of a path below base, and escapes each.

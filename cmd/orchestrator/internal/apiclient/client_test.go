@@ -406,3 +406,24 @@ func TestMemoryDoesNotGrowWithABatch(t *testing.T) {
 	require.Equal(t, Total{Accepted: lines}, total)
 	require.Less(t, most, first+4<<20, "20 MB went through")
 }
+
+func TestAKeyStandsInTheHeaderIfOneCanCarryIt(t *testing.T) {
+	var sent []string
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		sent = r.Header.Values("Idempotency-Key")
+		_, _ = io.WriteString(w, "{}")
+	})
+	for key, want := range map[string][]string{
+		"":          nil,
+		"order-1":   {"order-1"},
+		"größer":    {"größer"},
+		` spaced "`: {`" spaced \""`},
+		`"quoted"`:  {`"\"quoted\""`},
+		`"größer`:   nil,
+		"two\nrows": nil,
+	} {
+		_, err := c.Post(Keyed(t.Context(), key), "/jobs", nil, []byte("{}"))
+		require.NoError(t, err)
+		require.Equal(t, want, sent, key)
+	}
+}

@@ -25,7 +25,7 @@ and what made it unique.`,
 		if err != nil {
 			return err
 		}
-		accepted, err := s.Post(ctx, apiclient.Path("/debug/jobs", args[0], "resubmit"), nil, body)
+		accepted, err := s.Post(apiclient.Keyed(ctx, submission.key()), apiclient.Path("/debug/jobs", args[0], "resubmit"), nil, body)
 		if err != nil {
 			return err
 		}

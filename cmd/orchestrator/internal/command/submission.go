@@ -86,6 +86,16 @@ func (s *submissionFlags) given() string {
 	return ""
 }
 
+// key is the idempotency key; empty for none.
+func (s *submissionFlags) key() string {
+	for i, m := range members {
+		if value, ok := s.values[i].(*string); ok && m.member == "idempotencyKey" {
+			return *value
+		}
+	}
+	return ""
+}
+
 // body returns the submission as JSON. It keeps the payload byte for byte, which an
 // encoder would not.
 func (s *submissionFlags) body(ctx context.Context, jobType string, stdin io.Reader) ([]byte, error) {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/apiclient"
 )
 
 func (p *Program) submitCommand() *cobra.Command {
@@ -54,7 +56,7 @@ is a submission in JSON, {"jobType": …, "payload": …}, as for POST /jobs.`,
 		if err != nil {
 			return err
 		}
-		accepted, err := s.Post(ctx, "/jobs", nil, body)
+		accepted, err := s.Post(apiclient.Keyed(ctx, submission.key()), "/jobs", nil, body)
 		switch {
 		case err != nil:
 			return err

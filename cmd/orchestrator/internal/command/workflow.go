@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"strings"
@@ -49,7 +50,9 @@ that the first one made.`,
 		if err != nil {
 			return err
 		}
-		answer, err := s.Post(ctx, workflowsPath, nil, body)
+		var keyed struct{ IdempotencyKey string }
+		_ = json.Unmarshal(body, &keyed) // the server says what is wrong
+		answer, err := s.Post(apiclient.Keyed(ctx, keyed.IdempotencyKey), workflowsPath, nil, body)
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"path/filepath"
 	"slices"
@@ -119,6 +120,8 @@ func (c *Config) check() error {
 		return fmt.Errorf("database.max_connections: %d is below 2", c.Database.MaxConnections)
 	case c.Database.StartWait < 0:
 		return fmt.Errorf("database.start_wait: %s is below zero", c.Database.StartWait)
+	case c.Database.CellNumber != nil && (*c.Database.CellNumber < 0 || *c.Database.CellNumber > math.MaxUint8):
+		return fmt.Errorf("database.cell: %d is not from 0 to %d", *c.Database.CellNumber, math.MaxUint8)
 	case c.Embedded.DataDir == "":
 		return errors.New("embedded.data_dir: is empty")
 	case c.Worker.ID == "":

@@ -68,6 +68,16 @@ type Database struct {
 	MaxConnections int32       `koanf:"max_connections"`
 	// StartWait bounds how long a start waits for the database; 0 means no wait.
 	StartWait time.Duration `koanf:"start_wait"`
+	// CellNumber is nil for a database that is no cell.
+	CellNumber *int `koanf:"cell"`
+}
+
+// Cell is which of several cells the database is, if any.
+func (d Database) Cell() job.Cell {
+	if d.CellNumber == nil {
+		return job.Cell{}
+	}
+	return job.CellOf(uint8(*d.CellNumber)) //nolint:gosec // it was checked
 }
 
 // Embedded is the PostgreSQL that the orchestrator starts itself.

@@ -80,6 +80,9 @@ func TestErrorsNameTheirKey(t *testing.T) {
 	for _, c := range []struct{ file, env, set, want string }{
 		{file: "worker: {concurency: 3}", want: "unknown key worker.concurency; the nearest known one is worker.concurrency"},
 		{set: "database.direct_url=postgres://x", want: "database.direct_url: is set, but database.url is not"},
+		{set: "database.cell=256", want: "database.cell: 256 is not from 0 to 255"},
+		{file: "database: {cell: -1}", want: "database.cell: -1 is not from 0 to 255"},
+		{env: "HOLDFAST_DATABASE__CELL=", want: `"" is not a int`},
 		{file: "databse: {}", want: "unknown key databse; the nearest known one is database"},
 		{file: "plugins: [{path: x, limit: {}}]", want: "unknown key plugins.0.limit; the nearest known one is plugins.0.limits"},
 		{file: "jobs: {types: {A.B: {retry: {initial_dela: 1s}}}}", want: `unknown key jobs.types."A.B".retry.initial_dela; the nearest known one is jobs.types."A.B".retry.initial_delay`},
