@@ -51,11 +51,11 @@ func assemble(ctx context.Context, cfg config.Config, url config.DatabaseURL, en
 	cell := cfg.Database.Cell()
 	// Telemetry first: everything else reports to it.
 	identity := runtime.NewWorker(cfg.Worker.ID, roles)
-	meters, err := meter.New(meter.Identity{Worker: identity.ID, Version: thisBuild().Version}, log)
+	meters, err := meter.New(meter.Identity{Worker: identity.ID, Version: thisBuild().Version, Cell: cell}, log)
 	if err != nil {
 		return nil, err
 	}
-	traces, err := startTracing(ctx, cfg.Tracing, environ, identity.ID, meters.Meter(), log)
+	traces, err := startTracing(ctx, cfg.Tracing, environ, identity.ID, cell, meters.Meter(), log)
 	if err != nil {
 		return nil, err
 	}

@@ -5,8 +5,10 @@ import (
 	"log/slog"
 	"os"
 
-	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 	"golang.org/x/term"
+
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 // newLog returns a logger for standard error. With log.format "auto" it writes text
@@ -18,6 +20,15 @@ func newLog(cfg config.Log, stderr io.Writer) *slog.Logger {
 	}
 	options.ReplaceAttr = durationWithUnit
 	return slog.New(slog.NewJSONHandler(stderr, options))
+}
+
+// inCell makes every line name the cell of the database, if it is one.
+func inCell(log *slog.Logger, cell job.Cell) *slog.Logger {
+	number, some := cell.Number()
+	if !some {
+		return log
+	}
+	return log.With("cell", int(number))
 }
 
 // durationWithUnit writes durations as text instead of as bare nanoseconds.

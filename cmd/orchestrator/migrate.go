@@ -93,7 +93,7 @@ func (p *program) withDatabase(ctx context.Context, do func(context.Context, *da
 	}
 	ctx, release := endOnSignal(ctx)
 	defer release()
-	log := newLog(cfg.Log, p.stderr)
+	log := inCell(newLog(cfg.Log, p.stderr), cfg.Database.Cell())
 	db, err := openDatabase(ctx, cfg, log)
 	if err != nil {
 		return err

@@ -65,7 +65,7 @@ func (p *program) serve(parent context.Context) error {
 		return err
 	}
 	defer raiseHeapFloor()()
-	log := newLog(cfg.Log, p.stderr)
+	log := inCell(newLog(cfg.Log, p.stderr), cfg.Database.Cell())
 	if cfg.Source != "" {
 		log.Info("configuration read", "file", cfg.Source)
 	}
@@ -163,7 +163,7 @@ func (p *program) build(ctx context.Context, cfg config.Config, db *database, lo
 			"settings", done.settings)
 	}
 	if _, some := done.cell.Number(); some {
-		log.Info("the database has become cell " + done.cell.String())
+		log.Info("the database has become this cell")
 	}
 	return p.assemble(ctx, cfg, db.url, p.environ, log)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/tracing"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 // sendSpansWithin bounds the sending of the last spans when the program stops.
@@ -17,14 +18,14 @@ const sendSpansWithin = 2 * time.Second
 
 // startTracing returns nil when there is no collector.
 func startTracing(
-	ctx context.Context, cfg config.Tracing, environ []string, worker string, meter metric.Meter, log *slog.Logger,
+	ctx context.Context, cfg config.Tracing, environ []string, worker string, cell job.Cell, meter metric.Meter, log *slog.Logger,
 ) (*tracing.Tracing, error) {
 	target, err := cfg.Target(environ)
 	if err != nil {
 		return nil, fmt.Errorf("tracing.%w", err)
 	}
 	return tracing.Start(ctx, tracing.Config{
-		Target: target, Ratio: cfg.SampleRatio, Worker: worker, Version: thisBuild().Version, Meter: meter, Log: log,
+		Target: target, Ratio: cfg.SampleRatio, Worker: worker, Version: thisBuild().Version, Cell: cell, Meter: meter, Log: log,
 	})
 }
 

@@ -20,6 +20,8 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	sdk "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 // Identity says who is measured.
@@ -27,6 +29,8 @@ type Identity struct {
 	// Worker is the incarnation's id.
 	Worker  string
 	Version string
+	// Cell is the cell of the database, if any: then every metric has the label cell.
+	Cell job.Cell
 }
 
 // Meters are the metrics of one process. They have no goroutine, and nothing to close.
@@ -41,11 +45,15 @@ type Meters struct {
 // rest.
 func New(who Identity, log *slog.Logger) (*Meters, error) {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(
+	labeled := prometheus.Registerer(registry)
+	if _, some := who.Cell.Number(); some {
+		labeled = prometheus.WrapRegistererWith(prometheus.Labels{"cell": who.Cell.String()}, registry)
+	}
+	labeled.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
-	reader, err := exporter.New(exporter.WithRegisterer(registry), exporter.WithoutScopeInfo())
+	reader, err := exporter.New(exporter.WithRegisterer(labeled), exporter.WithoutScopeInfo())
 	if err != nil {
 		return nil, fmt.Errorf("telemetry: %w", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 // lines keeps what is logged.
@@ -63,4 +64,26 @@ func TestAScrapeThatTheClientBreaksOffIsOneLineAndNoWarning(t *testing.T) {
 	defer logged.mu.Unlock()
 	require.Len(t, logged.all, 1)
 	require.Contains(t, logged.all[0], `level=DEBUG msg="metrics not sent"`)
+}
+
+func TestEveryMetricOfACellNamesIt(t *testing.T) {
+	for _, cell := range []job.Cell{{}, job.CellOf(0), job.CellOf(3)} {
+		m, err := New(Identity{Worker: "worker-1", Cell: cell}, slog.New(slog.DiscardHandler))
+		require.NoError(t, err)
+		m.Request("/jobs", "POST", 202, time.Millisecond)
+		found := families(t, m)
+		require.Contains(t, found, "holdfast_http_request_duration_seconds")
+		require.Contains(t, found, "go_goroutines")
+		for name, family := range found {
+			for _, sample := range family.GetMetric() {
+				has := ""
+				for _, label := range sample.GetLabel() {
+					if label.GetName() == "cell" {
+						has = label.GetValue()
+					}
+				}
+				require.Equal(t, cell.String(), has, name)
+			}
+		}
+	}
 }

@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/holdfast-jobs/holdfast/plugin/tracing/otlp"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/runtime/spans"
 )
 
@@ -30,8 +31,11 @@ type Config struct {
 	// Worker is the worker's id.
 	Worker  string
 	Version string
-	Meter   metric.Meter
-	Log     *slog.Logger
+	// Cell is the cell of the database, if any: then every span has the attribute
+	// holdfast.cell, of its resource.
+	Cell  job.Cell
+	Meter metric.Meter
+	Log   *slog.Logger
 }
 
 // Tracing is where the spans of one process go. A nil one has no tracer.
@@ -52,11 +56,7 @@ func Start(ctx context.Context, c Config) (*Tracing, error) {
 		// If two spans are not from one host and the child begins after its parent's
 		// end, Jaeger assumes that a clock is wrong and moves the child.
 		resource.WithHost(),
-		resource.WithAttributes(
-			attribute.String("service.name", "holdfast"),
-			attribute.String("service.instance.id", c.Worker),
-			attribute.String("service.version", c.Version),
-		),
+		resource.WithAttributes(identity(c)...),
 		resource.WithFromEnv(), // last, so that it wins
 	)
 	if errors.Is(err, resource.ErrPartialResource) { // only that part is lost
@@ -82,6 +82,19 @@ func Start(ctx context.Context, c Config) (*Tracing, error) {
 	t.sender = newSender(to, counts, c.Log, otlp.SecretsOf(maps.Values(c.Headers)))
 	provider.RegisterSpanProcessor(t.sender)
 	return t, nil
+}
+
+// identity is who makes the spans.
+func identity(c Config) []attribute.KeyValue {
+	who := []attribute.KeyValue{
+		attribute.String("service.name", "holdfast"),
+		attribute.String("service.instance.id", c.Worker),
+		attribute.String("service.version", c.Version),
+	}
+	if number, some := c.Cell.Number(); some {
+		who = append(who, attribute.Int("holdfast.cell", int(number)))
+	}
+	return who
 }
 
 // anySpan is a span of the tracer, which has no processor yet.

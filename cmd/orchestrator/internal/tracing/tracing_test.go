@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/goleak"
 
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/test/blackhole"
 	"github.com/holdfast-jobs/holdfast/test/collector"
 )
@@ -82,6 +83,25 @@ func TestSpansReachACollector(t *testing.T) {
 	host, err := os.Hostname()
 	require.NoError(t, err)
 	require.Equal(t, host, last.Resource["host.name"])
+}
+
+func TestSpansOfACellNameIt(t *testing.T) {
+	spans := collector.Start(t)
+	for _, c := range []struct {
+		cell job.Cell
+		want any
+	}{{job.Cell{}, nil}, {job.CellOf(0), int64(0)}, {job.CellOf(3), int64(3)}} {
+		traces, err := Start(t.Context(), Config{
+			Target: Target{Endpoint: spans.HTTP, Protocol: HTTP}, Ratio: 1, Cell: c.cell,
+			Meter: sdkmetric.NewMeterProvider().Meter("test"), Log: slog.New(slog.DiscardHandler),
+		})
+		require.NoError(t, err)
+		_, span := traces.Tracer().Start(t.Context(), "one")
+		span.End()
+		require.NoError(t, end(t, traces, time.Minute))
+		all := spans.Spans()
+		require.Equal(t, c.want, all[len(all)-1].Resource["holdfast.cell"])
+	}
 }
 
 func TestNobodyWaitsForACollectorThatIsGone(t *testing.T) {
