@@ -47,7 +47,7 @@ PACKAGES = $(shell expr $$(getconf _NPROCESSORS_ONLN) \* 2)
 # The packages that take the longest start first, and those that mostly wait are spread among
 # those that compute: what is left at the end should be short.
 SLOWEST = ./test/e2e ./plugin/host ./cmd/orchestrator ./test/webhooks ./store ./store/embedded ./runtime \
-	./test/failover ./test/pooler ./plugin/conformance ./test/languages ./test/gates ./test/followups ./test/retention ./test/schedules
+	./test/failover ./test/pooler ./test/cells ./plugin/conformance ./test/languages ./test/gates ./test/followups ./test/retention ./test/schedules
 # LONG=1 adds the tests that take minutes each.
 LONG ?=
 
@@ -55,6 +55,7 @@ LONG ?=
 test: ## Run the tests with the race detector; LONG=1 adds those that take minutes
 	scripts/need.sh gcc postgres$(POSTGRES:%=-%)
 	scripts/need.sh pgbouncer-1.21 || echo 'tests do without PgBouncer' >&2
+	scripts/need.sh nginx haproxy || echo 'tests do without nginx or HAProxy' >&2
 	# make lint runs what go vet does.
 	$(RACE) $(GO) test -race -vet=off $(if $(LONG),,-short) -p $(PACKAGES) -timeout 40m $(SLOWEST) ./...
 
@@ -93,6 +94,11 @@ gates: ## Test limits, fair turns and pauses at full length, with a kill each se
 pooler: ## Run ten orchestrators at full rate through PgBouncer with transaction pooling, for two minutes
 	scripts/need.sh postgres pgbouncer-1.21
 	HOLDFAST_TEST_POOLER=full $(GO) test -count=1 -timeout 60m -v ./test/pooler
+
+.PHONY: cells
+cells: ## Submit 20,000 jobs to two cells behind nginx and HAProxy while a cell is killed
+	scripts/need.sh postgres nginx haproxy
+	HOLDFAST_TEST_CELLS=full $(GO) test -count=1 -timeout 60m -v ./test/cells
 
 .PHONY: schedules
 schedules: ## Kill orchestrators while 1,000 schedules have a tick each second; measure idle schedules

@@ -1,0 +1,220 @@
+package cells
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// full says that the tests do all that the issue of cells asks for.
+func full() bool { return os.Getenv("HOLDFAST_TEST_CELLS") == "full" }
+
+// A phase of the outage of a cell.
+type phase int32
+
+const (
+	before phase = iota
+	down
+	starting
+	after
+)
+
+func (p phase) String() string { return []string{"before", "down", "starting", "after"}[p] }
+
+// submitted is what became of a key.
+type submitted struct {
+	id    job.ID
+	phase phase
+	// took is of the first request alone.
+	took time.Duration
+	// failed are the statuses of the requests that were not answered 202.
+	failed []int
+}
+
+// load submits a job for each key through a proxy, and repeats what fails until it is
+// accepted.
+type load struct {
+	t       *testing.T
+	address string
+	phase   atomic.Int32
+	begun   atomic.Int64
+	of      int64
+	// back is closed when the cell has come back. The last third of the keys waits for that.
+	back chan struct{}
+
+	mu    sync.Mutex
+	keys  map[string]*submitted
+	again chan string
+	open  sync.WaitGroup // keys that are not accepted yet
+}
+
+func newLoad(t *testing.T, address string, keys int64) *load {
+	t.Helper()
+	return &load{t: t, address: address, of: keys, keys: make(map[string]*submitted), again: make(chan string, keys), back: make(chan struct{})}
+}
+
+// run ends when all keys are accepted.
+func (l *load) run(clients int) {
+	var all sync.WaitGroup
+	l.open.Add(int(l.of))
+	for range clients {
+		all.Go(func() {
+			for {
+				n := l.begun.Add(1)
+				if n > l.of {
+					return
+				}
+				if n > 2*l.of/3 {
+					<-l.back
+				}
+				l.submit(fmt.Sprintf("key-%d", n))
+			}
+		})
+		all.Go(func() {
+			for key := range l.again {
+				time.Sleep(glance) // as a client does before it repeats
+				l.submit(key)
+			}
+		})
+	}
+	l.open.Wait()
+	close(l.again)
+	all.Wait()
+}
+
+// submit sends the request for a key once.
+func (l *load) submit(key string) {
+	at, began := phase(l.phase.Load()), time.Now()
+	got, err := call(l.t.Context(), http.MethodPost, "http://"+l.address+"/jobs", echo, "Idempotency-Key", key)
+	took := time.Since(began)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.keys[key]
+	if s == nil {
+		s = &submitted{phase: at, took: took}
+		l.keys[key] = s
+	}
+	switch {
+	case !assert.NoError(l.t, err, "the proxy answers whatever happens to cells"):
+		l.open.Done()
+	case got.status == http.StatusAccepted:
+		s.id = got.id(l.t)
+		l.open.Done()
+	default:
+		s.failed = append(s.failed, got.status)
+		l.again <- key
+	}
+}
+
+// reached waits until so many keys were begun.
+func (l *load) reached(n int64) {
+	for l.begun.Load() < n {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func TestAKeyMakesOneJobWhileACellIsDownAndTheOtherCellNoticesNothing(t *testing.T) {
+	for name := range proxies {
+		t.Run(name, func(t *testing.T) {
+			keys, clients := int64(600), 4
+			if full() {
+				keys, clients = 20_000, 8
+			}
+			cells := start(t)
+			l := newLoad(t, behind(t, name, addresses(cells)), keys)
+			var running sync.WaitGroup
+			running.Go(func() { l.run(clients) })
+
+			l.reached(keys / 3)
+			l.phase.Store(int32(down))
+			require.NoError(t, cells[1].Kill())
+			l.reached(keys / 2)
+			l.phase.Store(int32(starting))
+			_, err := cells[1].Start(t.Context())
+			l.phase.Store(int32(after))
+			close(l.back)
+			require.NoError(t, err)
+			running.Wait()
+
+			l.judge(cells)
+			l.repeat(clients)
+			count := 0
+			for _, c := range cells {
+				count += len(c.jobs(t))
+			}
+			require.EqualValues(t, keys, count, "repeated requests make no job")
+		})
+	}
+}
+
+// judge compares what clients were told with the databases.
+func (l *load) judge(cells []*cell) {
+	t := l.t
+	t.Helper()
+	found := make([]map[string]job.ID, len(cells))
+	jobs := 0
+	for i, c := range cells {
+		found[i] = c.jobs(t)
+		jobs += len(found[i])
+	}
+	require.EqualValues(t, l.of, jobs, "one job for each key, over both databases")
+	statuses := make(map[int]int)
+	times := make(map[phase][]time.Duration)
+	for key, s := range l.keys {
+		number, stamped := s.id.Cell().Number()
+		require.True(t, stamped, s.id)
+		require.Equal(t, s.id, found[number][key])
+		if number == 0 {
+			require.Empty(t, s.failed, "the cell that was not killed always answered")
+			times[s.phase] = append(times[s.phase], s.took)
+		}
+		for _, status := range s.failed {
+			require.Contains(t, []int{http.StatusBadGateway, http.StatusServiceUnavailable}, status)
+			statuses[status]++
+		}
+	}
+	for i, some := range found {
+		require.Greater(t, len(some), int(l.of)/4, "cell %d has its share", i)
+	}
+	require.NotEmpty(t, statuses)
+	t.Logf("%d jobs in cell 0, %d in cell 1, which was killed; answers that were repeated: %v", len(found[0]), len(found[1]), statuses)
+	for _, p := range []phase{before, down, starting, after} {
+		slices.Sort(times[p])
+		n := len(times[p])
+		require.NotZero(t, n, p)
+		t.Logf("cell 0 while cell 1 is %-8s %5d submissions, median %s, p99 %s", p.String()+":", n, times[p][n/2], times[p][n*99/100])
+	}
+}
+
+// repeat sends the request of every key once more.
+func (l *load) repeat(clients int) {
+	t := l.t
+	t.Helper()
+	keys := make(chan string, len(l.keys))
+	for key := range l.keys {
+		keys <- key
+	}
+	close(keys)
+	var all sync.WaitGroup
+	for range clients {
+		all.Go(func() {
+			for key := range keys {
+				got, err := call(t.Context(), http.MethodPost, "http://"+l.address+"/jobs", echo, "Idempotency-Key", key)
+				if assert.NoError(t, err) && assert.Equal(t, http.StatusAccepted, got.status, string(got.body)) {
+					assert.Equal(t, l.keys[key].id, got.id(t))
+				}
+			}
+		})
+	}
+	all.Wait()
+}
