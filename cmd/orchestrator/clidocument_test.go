@@ -39,7 +39,7 @@ func TestDocumentHasEveryCommandAndFlag(t *testing.T) {
 	document := string(content)
 	common, ofAPI := flagsIn(ofEvery.FindString(document)), flagsIn(ofEveryInAPI.FindString(document))
 	require.Equal(t, []string{"config", "set", "help"}, common)
-	require.Equal(t, []string{"server", "direct", "json", "color"}, ofAPI)
+	require.Equal(t, []string{"server", "cells", "direct", "json", "color"}, ofAPI)
 
 	described := map[string][]string{}
 	var names []string

@@ -8,11 +8,13 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
 
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/apiclient"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/cells"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/command"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 )
@@ -33,9 +35,16 @@ func (p *program) connect(ctx context.Context, to command.Target) (*apiclient.Cl
 	if to.Direct {
 		return p.connectDirect(ctx, to.Hasty)
 	}
-	server := to.Server
-	if server == "" {
-		server = config.TrimLineEnd(p.getenv(config.EnvServer))
+	servers, err := p.serversOf(to)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(servers) > 1 {
+		return p.connectCells(servers)
+	}
+	server := ""
+	if len(servers) == 1 {
+		server = servers[0].URL
 	}
 	login, err := p.loginOfEnvironment()
 	if err != nil {
@@ -57,6 +66,63 @@ func (p *program) connect(ctx context.Context, to command.Target) (*apiclient.Cl
 	api, err := apiclient.New(apiclient.Config{Server: server, Login: login, Agent: agent()})
 	if err != nil {
 		return nil, nil, usageError{err}
+	}
+	return api, api.Close, nil
+}
+
+// serversOf returns the servers that the command line or the environment names; none for the
+// one of the configuration.
+func (p *program) serversOf(to command.Target) (named []cells.Server, err error) {
+	texts := to.Servers
+	switch {
+	case to.Cells != "":
+		text, err := os.ReadFile(to.Cells)
+		if err != nil {
+			return nil, err
+		}
+		if named, err = cells.ReadFile(text); err != nil {
+			return nil, usageError{fmt.Errorf("--cells %s: %w", to.Cells, err)}
+		}
+	case len(texts) == 0:
+		texts = strings.FieldsFunc(config.TrimLineEnd(p.getenv(config.EnvServer)), func(r rune) bool { return r == ',' || r == ' ' })
+	}
+	for _, text := range texts {
+		if len(texts) == 1 && !strings.Contains(text, "=") {
+			return []cells.Server{{URL: text}}, nil // the client says what is wrong with it
+		}
+		one, err := cells.ParseServer(text)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		named = append(named, one)
+	}
+	if err := cells.Check(named); err != nil {
+		return nil, usageError{err}
+	}
+	return named, nil
+}
+
+// connectCells returns a client of several servers, which all take the same credentials:
+// those of the environment or, if all are on this machine, those of the credentials file.
+func (p *program) connectCells(servers []cells.Server) (*apiclient.Client, func(), error) {
+	login, err := p.loginOfEnvironment()
+	if err != nil {
+		return nil, nil, err
+	}
+	afar := slices.ContainsFunc(servers, func(s cells.Server) bool { return !isLoopbackURL(s.URL) })
+	if login == (apiclient.Login{}) && !afar {
+		cfg, err := p.load()
+		if err != nil {
+			return nil, nil, err
+		}
+		login = loginOfFile(servers[0].URL, cfg.Security)
+	}
+	// The address is shown in errors only, before that of the server in question.
+	api, err := apiclient.New(apiclient.Config{
+		Server: "http://cells", Login: login, Agent: agent(), Transport: &cells.Transport{Servers: servers, Carrier: apiclient.Network()},
+	})
+	if err != nil {
+		return nil, nil, err
 	}
 	return api, api.Close, nil
 }

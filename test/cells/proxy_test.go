@@ -53,9 +53,7 @@ func configureNginx(t *testing.T, dir, listen string, cells []string) []string {
 	t.Helper()
 	write(t, filepath.Join(dir, "cells.conf"), adapted(t, "nginx.conf", listen, cells))
 	var main strings.Builder
-	if os.Geteuid() == 0 {
-		main.WriteString("user root;\n") // its workers need the directory
-	}
+	main.WriteString("user root;\n") // for workers of root's, which need the directory; others ignore it
 	fmt.Fprintf(&main, "daemon off;\npid %s/pid;\nworker_processes 2;\nevents { worker_connections 4096; }\nhttp {\naccess_log off;\n", dir)
 	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
 		fmt.Fprintf(&main, "%s_temp_path %s/%[1]s;\n", kind, dir)

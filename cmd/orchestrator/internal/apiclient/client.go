@@ -54,15 +54,20 @@ func New(c Config) (*Client, error) {
 		return nil, fmt.Errorf("%q is more than the address of a server", c.Server)
 	}
 	if c.Transport == nil {
-		network := http.DefaultTransport.(*http.Transport).Clone()
-		network.DialContext = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext
-		c.Transport = network
+		c.Transport = Network()
 	}
 	return &Client{server: server, login: c.Login, agent: c.Agent, http: &http.Client{
 		Transport: c.Transport,
 		// The API never redirects, and credentials must go nowhere else.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
+}
+
+// Network carries requests over the network.
+func Network() *http.Transport {
+	network := http.DefaultTransport.(*http.Transport).Clone()
+	network.DialContext = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext
+	return network
 }
 
 // Server is the address of the API.

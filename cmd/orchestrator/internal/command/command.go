@@ -29,9 +29,11 @@ type Program struct {
 
 // Target says which jobs to work on.
 type Target struct {
-	// Server is the URL of an API; empty for the one that the environment or the
-	// configuration names.
-	Server string
+	// Servers are URLs of APIs, each perhaps after the number of its cell and =; none for
+	// those that the environment or the configuration names.
+	Servers []string
+	// Cells is a file that names servers; empty for none.
+	Cells string
 	// Direct uses the database instead of a server.
 	Direct bool
 	// Hasty is for completions: they must be quick and silent, and start nothing.

@@ -39,7 +39,7 @@ func fixed(values ...string) cobra.CompletionFunc {
 }
 
 // files are the flags whose values may be names of files.
-var files = []string{"payload", "batch"}
+var files = []string{"payload", "batch", "cells"}
 
 // completeAll completes arguments by their names in the usage, and flags: --type by
 // the types that the API knows, and those without a completion by nothing, unless they
@@ -83,6 +83,14 @@ func (p *Program) ask(o *options, question func(context.Context, *apiclient.Clie
 		defer cancel()
 		target := o.target()
 		target.Hasty = true
+		// For completions, cobra parses flags twice, and adds what is repeatable again.
+		named := target.Servers
+		target.Servers = nil
+		for _, server := range named {
+			if !slices.Contains(target.Servers, server) {
+				target.Servers = append(target.Servers, server)
+			}
+		}
 		api, closeAPI, err := p.Connect(ctx, target)
 		if err != nil {
 			return nothing(c, args, begun)

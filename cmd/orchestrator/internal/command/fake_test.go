@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -87,7 +88,7 @@ func (f *fake) run(t *testing.T, args ...string) (stdout, stderr string, err err
 		Getenv:      func(name string) string { return f.environ[name] },
 		UntilSignal: func(ctx context.Context) (context.Context, func()) { return ctx, func() {} },
 		Connect: func(_ context.Context, to Target) (*apiclient.Client, func(), error) {
-			if to.Server == "http://down" {
+			if slices.Equal(to.Servers, []string{"http://down"}) {
 				return nil, nil, errors.New("down")
 			}
 			api, err := apiclient.New(apiclient.Config{Server: server.URL})

@@ -29,15 +29,18 @@ type options struct {
 	// ofServer is for commands that need a server, not just its database.
 	ofServer bool
 
-	server string
-	direct bool
-	json   bool
-	color  string
+	servers []string
+	cells   string
+	direct  bool
+	json    bool
+	color   string
 }
 
 func (o *options) register(c *cobra.Command) {
 	flags := c.Flags()
-	flags.StringVar(&o.server, "server", "", "`URL` of the API (HOLDFAST_SERVER, or server.address of the configuration)")
+	flags.StringArrayVar(&o.servers, "server", nil,
+		"`URL` of the API (HOLDFAST_SERVER, or server.address of the configuration); repeatable for cells, as NUMBER=URL")
+	flags.StringVar(&o.cells, "cells", "", "`file` with the number and URL of each cell, one a line")
 	flags.BoolVar(&o.direct, "direct", false, "go straight to the database of the configuration, without a server")
 	flags.BoolVar(&o.json, "json", false, "print the API's JSON")
 	flags.StringVar(&o.color, "color", string(show.Auto), "`when` to use colors: auto, always or never")
@@ -55,13 +58,18 @@ func (o *options) check() error {
 		return usage("--direct does not work with this command: plugins run in servers, and the database knows nothing of them.\n" +
 			"  Leave it out. Name the server with --server or HOLDFAST_SERVER unless it is the usual one.")
 	}
-	if o.direct && o.server != "" {
+	if o.direct && (len(o.servers) > 0 || o.cells != "") {
 		return usage("use --direct or --server, not both")
+	}
+	if len(o.servers) > 0 && o.cells != "" {
+		return usage("use --server or --cells, not both")
 	}
 	return nil
 }
 
-func (o *options) target() Target { return Target{Server: o.server, Direct: o.direct} }
+func (o *options) target() Target {
+	return Target{Servers: o.servers, Cells: o.cells, Direct: o.direct}
+}
 
 // runFunc is what a command does when it is connected.
 type runFunc func(ctx context.Context, s *session, args []string) error
