@@ -7,8 +7,16 @@
  * A round of an admitter is a transaction, which may fail at any point. What it has read is what
  * was there when it read; what others commit meanwhile is for the next round.
  *
- * Each MUTANT_ is Holdfast with one guard missing. model_test.go shows that spin notices.
+ * Each MUTANT_ is Holdfast with one guard missing. model_test.go says which property it violates,
+ * and shows that spin notices.
  */
+
+#include "properties.pml"
+
+/* What must hold at any commit. */
+hidden byte
+	LIMITS_ARE_KEPT,                /* never are there more holders than the limit allows */
+	COUNTERS_ARE_RIGHT;             /* jobs that hold a slot, and free slots still in the inbox */
 
 #define JOBS 3
 #define KEY 0
@@ -41,12 +49,10 @@ byte retries = 1;
 #define HOLDS(j, g) ((at[j] == READY || at[j] == LEASED) && ((g) == TYPE || HAS_KEY(j)))
 #define HOLDING(g) ((HOLDS(0, g) -> 1 : 0) + (HOLDS(1, g) -> 1 : 0) + (HOLDS(2, g) -> 1 : 0))
 
-/* At any commit, a counter is the number of jobs that hold a slot, and of the slots that are
-   free again but still in the inbox; and never are there more holders than the limit allows. */
 inline check() {
-	assert(HOLDING(KEY) <= limit[KEY] && HOLDING(TYPE) <= limit[TYPE]);
-	assert(used[KEY] == HOLDING(KEY) + freed[KEY]);
-	assert(used[TYPE] == HOLDING(TYPE) + freed[TYPE])
+	MUST(LIMITS_ARE_KEPT, HOLDING(KEY) <= limit[KEY] && HOLDING(TYPE) <= limit[TYPE]);
+	MUST(COUNTERS_ARE_RIGHT, used[KEY] == HOLDING(KEY) + freed[KEY]);
+	MUST(COUNTERS_ARE_RIGHT, used[TYPE] == HOLDING(TYPE) + freed[TYPE])
 }
 
 inline park(j) {

@@ -1,32 +1,11 @@
-/* The database of lease.pml: a primary, and a synchronous standby that may lack commits. */
-
-/* What the database has of the job. */
-typedef Database {
-	bool exists;
-	byte state;             /* of the ledger row, which stays QUEUED while there is a lease */
-	byte fence;
-	byte attempt;
-	byte settled_by;        /* the last lease id under which an attempt ended */
-	bool ready;             /* it has a row in the ready list */
-	bool timer;             /* it has a row in timers */
-	bool leased;
-	byte lease;             /* the lease's id */
-	byte lease_fence;
-	byte owner;             /* who got the lease; for checks only */
-	bool expired;
-	bool cancel;            /* a cancel was requested */
-};
+/*
+ * A primary, and a synchronous standby that may lack commits, of which a model says what is in a
+ * Database, how to copy it, and how many faults there are.
+ */
 
 Database primary;
 Database standby;
 bool behind;                    /* the standby lacks a commit */
-
-inline copy(to, from) {
-	to.exists = from.exists; to.state = from.state; to.fence = from.fence; to.attempt = from.attempt;
-	to.settled_by = from.settled_by; to.ready = from.ready; to.timer = from.timer;
-	to.leased = from.leased; to.lease = from.lease; to.lease_fence = from.lease_fence; to.owner = from.owner;
-	to.expired = from.expired; to.cancel = from.cancel
-}
 
 inline replicate() {
 	copy(standby, primary);
@@ -52,4 +31,4 @@ inline commit(answered) {
 }
 
 /* Whatever anybody is told must survive a failover. */
-#define TELL assert(!behind)
+#define TELL MUST(WHAT_IS_TOLD_IS_SAFE, !behind)
