@@ -161,7 +161,11 @@ func (p *ruleRoutes) setLimit(ctx context.Context, in *limitInput) (*body[v1.Lim
 }
 
 func (p *ruleRoutes) deleteLimit(ctx context.Context, in *limitInput) (*body[v1.Limit], error) {
-	limit, err := p.findLimit(ctx, job.LimitScope(in.Scope), in.decoded(in.Name))
+	scope, name := job.LimitScope(in.Scope), in.decoded(in.Name)
+	limit, err := p.findLimit(ctx, scope, name)
+	if errors.Is(err, job.ErrNoLimit) && storable(name) {
+		limit, err = job.Limit{Scope: scope, Name: name}, nil // DeleteLimit says that there is none
+	}
 	if err == nil {
 		err = p.rules.DeleteLimit(ctx, limit.Scope, limit.Name)
 	}
@@ -248,6 +252,11 @@ func (p *ruleRoutes) resumeAll(ctx context.Context, _ *call) (*body[v1.Pause], e
 	return p.end(ctx, job.PauseAll, "")
 }
 
+// storable reports whether there can be a rule of that name. What is not there was perhaps
+// deleted by a commit that the standby does not have yet. So only a verb of the store, which
+// waits for the standby, may say so after a read that did not find it.
+func storable(name string) bool { return !strings.ContainsRune(name, 0) }
+
 // end answers with the pause as it was.
 func (p *ruleRoutes) end(ctx context.Context, scope job.PauseScope, name string) (*body[v1.Pause], error) {
 	rules, err := p.rules.FreshRules(ctx)
@@ -255,8 +264,12 @@ func (p *ruleRoutes) end(ctx context.Context, scope job.PauseScope, name string)
 		return nil, err
 	}
 	pause, paused := rules.Pause(scope, name)
-	if !paused || !slices.Contains(job.PauseScopes(), scope) {
+	switch {
+	case paused:
+	case !slices.Contains(job.PauseScopes(), scope) || !storable(name):
 		return nil, job.ErrNoPause
+	default:
+		pause = job.Pause{Scope: scope, Name: name} // EndPause says that there is none
 	}
 	if err := p.rules.EndPause(ctx, scope, name); err != nil {
 		return nil, err

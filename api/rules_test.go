@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"slices"
@@ -22,6 +23,8 @@ type ruleBook struct {
 	lasts  time.Duration
 	// configured are the names of limits that a configuration sets.
 	configured []string
+	// unconfirmed is why it is not certain that a rule is gone; nil if it is.
+	unconfirmed error
 }
 
 func (l *ledger) FreshRules(context.Context) (*job.Rules, error) {
@@ -47,7 +50,11 @@ func (l *ledger) DeleteLimit(_ context.Context, scope job.LimitScope, name strin
 	if slices.Contains(l.rules.configured, name) {
 		return job.ErrConfigured
 	}
+	before := len(l.rules.limits)
 	l.rules.limits = slices.DeleteFunc(l.rules.limits, func(old job.Limit) bool { return old.Scope == scope && old.Name == name })
+	if len(l.rules.limits) == before {
+		return cmp.Or(l.rules.unconfirmed, job.ErrNoLimit)
+	}
 	return l.interrupt()
 }
 
@@ -61,7 +68,11 @@ func (l *ledger) SetPause(_ context.Context, pause job.Pause, lasts time.Duratio
 }
 
 func (l *ledger) EndPause(_ context.Context, scope job.PauseScope, name string) error {
+	before := len(l.rules.pauses)
 	l.rules.pauses = slices.DeleteFunc(l.rules.pauses, func(old job.Pause) bool { return old.Scope == scope && old.Name == name })
+	if len(l.rules.pauses) == before {
+		return cmp.Or(l.rules.unconfirmed, job.ErrNoPause)
+	}
 	return l.interrupt()
 }
 
@@ -185,4 +196,22 @@ func TestAPauseSaysWhoLoggedIn(t *testing.T) {
 	require.Contains(t, call(t, server, "PUT", "/debug/pauses/all", login, `{}`).body, `"pausedBy":"ann"`)
 	require.Contains(t, call(t, server, "PUT", "/debug/limits/type/A", login, `{"concurrency": 1}`).body, `"updatedBy":"ann"`)
 	require.Contains(t, log.String(), `"by":"ann"`)
+}
+
+// The row may have been deleted by a commit that the standby does not have: after a failover, the
+// pause was there again.
+func TestThatARuleIsGoneIsSaidOnlyWhenItIsCertain(t *testing.T) {
+	for path, detail := range map[string]string{
+		"/debug/pauses/all": "no such pause", "/debug/pauses/type/A": "no such pause", "/debug/limits/type/A": "no such limit",
+	} {
+		t.Run(path, func(t *testing.T) {
+			ledger := newLedger()
+			h := newAPI(t, ledger)
+			answer := send(h, "DELETE", path, "")
+			require.Equal(t, 404, answer.Code)
+			require.Contains(t, answer.Body.String(), detail)
+			ledger.rules.unconfirmed = job.ErrUnavailable
+			require.Equal(t, 503, send(h, "DELETE", path, "").Code)
+		})
+	}
 }
