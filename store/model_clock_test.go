@@ -100,6 +100,9 @@ func (m *model) step(t *rapid.T) {
 	if m.now+by > latest {
 		t.Skip("it is late")
 	}
+	if by < 0 {
+		m.world.seen.steppedBack()
+	}
 	m.set(m.now + by)
 }
 

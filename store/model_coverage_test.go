@@ -17,15 +17,43 @@ import (
 type coverage struct {
 	mu sync.Mutex
 	// edges are the transitions, moves the verbs of clients by the state of the job, stales the
-	// uses of leases that were not valid any more, and losses the verbs whose answer was lost.
-	edges          map[[2]job.State]int
-	moves          map[string]map[job.State]int
-	stales, losses map[string]int
-	direct         int // what was not drawn, but done at the end
+	// uses of leases that were not valid any more, verbs all uses, and losses those whose answer
+	// was lost.
+	edges                 map[[2]job.State]int
+	moves                 map[string]map[job.State]int
+	stales, verbs, losses map[string]int
+	sequences, stepsBack  int // stepsBack are those of the clock
+	direct                int // what was not drawn, but done at the end
 }
 
 func newCoverage() *coverage {
-	return &coverage{edges: make(map[[2]job.State]int), moves: make(map[string]map[job.State]int), stales: make(map[string]int), losses: make(map[string]int)}
+	return &coverage{
+		edges: make(map[[2]job.State]int), moves: make(map[string]map[job.State]int),
+		stales: make(map[string]int), verbs: make(map[string]int), losses: make(map[string]int),
+	}
+}
+
+// enough is how many sequences leave nothing out that is drawn now and then. In 5,000, the
+// answer to each verb was lost more than a hundred times, and each use of a stale lease came
+// more than a thousand times.
+const enough = 1000
+
+// requireAll fails if many sequences never lost the answer to one of the verbs, never used a
+// stale lease in one of the ways, or never stepped the clock back.
+func (c *coverage) requireAll(t *testing.T) {
+	t.Helper()
+	if c.sequences < enough {
+		return
+	}
+	for verb := range c.verbs {
+		require.Positive(t, c.losses[verb], "the answer to %s was never lost", verb)
+	}
+	for _, end := range []job.State{job.Queued, job.Retry, job.Dead, job.Succeeded, job.Canceled} {
+		require.Positive(t, c.stales[string(end)], "no stale lease was to make a job %s", end)
+	}
+	require.Positive(t, c.stales["renew"])
+	require.Positive(t, c.stales["report"])
+	require.Positive(t, c.stepsBack, "the clock was never stepped back")
 }
 
 func (c *coverage) edge(from, to job.State) {
@@ -49,6 +77,24 @@ func (c *coverage) stale(verb string) {
 	c.stales[verb]++
 }
 
+func (c *coverage) tried(verb string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.verbs[verb]++
+}
+
+func (c *coverage) begun() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sequences++
+}
+
+func (c *coverage) steppedBack() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stepsBack++
+}
+
 func (c *coverage) lost(verb string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,7 +102,8 @@ func (c *coverage) lost(verb string) {
 }
 
 func (c *coverage) String() string {
-	return fmt.Sprintf("transitions %v; verbs by state %v; stale leases %v; lost answers %v; done at the end %d", c.edges, c.moves, c.stales, c.losses, c.direct)
+	return fmt.Sprintf("%d sequences; transitions %v; verbs by state %v; stale leases %v; lost answers %v; steps of the clock back %d; done at the end %d",
+		c.sequences, c.edges, c.moves, c.stales, c.losses, c.stepsBack, c.direct)
 }
 
 // notByVerbs is the only transition that no verb makes: the database allows it to an operator.

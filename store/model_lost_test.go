@@ -22,6 +22,7 @@ func (m *model) try(t *rapid.T, verb string, do func(*Store) error) (unknown boo
 
 // tryLosing is try for the loss of the answer after so many others; -1 for none.
 func (m *model) tryLosing(verb string, spare int, do func(*Store) error) (unknown bool) {
+	m.world.seen.tried(verb)
 	s := m.world.near
 	if spare >= 0 {
 		s = m.world.far

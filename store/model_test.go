@@ -28,12 +28,14 @@ func TestTheStoreBehavesLikeItsModel(t *testing.T) {
 	all := newCoverage()
 	w := newModelWorld(t, all)
 	rapid.Check(t, func(rt *rapid.T) {
+		all.begun()
 		m := w.model(rt)
 		rt.Repeat(m.actions())
 		m.end()
 	})
 	all.complete(t)
 	t.Log(all)
+	all.requireAll(t)
 }
 
 // modelWorld is a database in which sequences are run one after another.
