@@ -252,9 +252,10 @@ func (p *ruleRoutes) resumeAll(ctx context.Context, _ *call) (*body[v1.Pause], e
 	return p.end(ctx, job.PauseAll, "")
 }
 
-// storable reports whether there can be a rule of that name. What is not there was perhaps
-// deleted by a commit that the standby does not have yet. So only a verb of the store, which
-// waits for the standby, may say so after a read that did not find it.
+// storable reports whether the database can store the name. A rule with another name is
+// certainly not there. About any other, a read that does not find it proves nothing: it may have
+// been deleted by a commit that the standby does not have yet. The verbs of the store wait for
+// the standby, so they say whether it is gone.
 func storable(name string) bool { return !strings.ContainsRune(name, 0) }
 
 // end answers with the pause as it was.

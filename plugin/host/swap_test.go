@@ -96,10 +96,7 @@ func TestAVersionOnTrialGetsItsShare(t *testing.T) {
 		begun, err = h.Swap(ctx, "plugin", false)
 		ended <- err
 	}()
-	h.eventually(func() bool {
-		next := h.status("plugin").Candidate
-		return next != nil && next.State == job.CandidateCanary
-	}, "the new version is on trial")
+	h.awaitTrial()
 	candidate := h.status("plugin").Candidate
 	require.Equal(t, "2", candidate.Version)
 	require.Equal(t, "1", h.Pools()[0].Version, "claims see one pool")
@@ -128,10 +125,7 @@ func TestAFailureOnTrialIsNotCharged(t *testing.T) {
 	h := startHost(t, nil, config)
 	h.awaitUp("plugin", 1)
 	v.install("-version", "2")
-	h.eventually(func() bool {
-		next := h.status("plugin").Candidate
-		return next != nil && next.State == job.CandidateCanary
-	}, "the new version is on trial")
+	h.awaitTrial()
 	for _, what := range []string{"fail", "fail-permanently", "nothing"} {
 		outcome := h.run("plugin", do(what))
 		require.Equal(t, job.Released, outcome.Kind, what)
@@ -212,10 +206,7 @@ func TestAScriptOnTrialServesIfTheOneBeforeCannotBeLaunchedAgain(t *testing.T) {
 	h := startHost(t, nil, config)
 	h.awaitUp("plugin", 1)
 	v.script("-version", "2")
-	h.eventually(func() bool {
-		next := h.status("plugin").Candidate
-		return next != nil && next.State == job.CandidateCanary
-	}, "the new version is on trial")
+	h.awaitTrial()
 	require.NoError(t, syscall.Kill(h.status("plugin").PIDs[0], syscall.SIGKILL))
 	h.eventually(func() bool { return h.status("plugin").Version == "2" }, "the new version serves")
 	require.Equal(t, job.SwapPromoted, h.status("plugin").LastSwap.Result)
@@ -304,10 +295,7 @@ func TestClosingInTheMiddleOfASwapLeavesNothing(t *testing.T) {
 	h := startHost(t, nil, config)
 	h.awaitUp("plugin", 1)
 	v.install("-version", "2")
-	h.eventually(func() bool {
-		next := h.status("plugin").Candidate
-		return next != nil && next.State == job.CandidateCanary
-	}, "the new version is on trial")
+	h.awaitTrial()
 	_, r := h.begin("plugin", `{"do":"sleep","ms":300}`)
 	require.NoError(t, h.Close(t.Context()))
 	require.Equal(t, job.Success, h.outcome(r).Kind)
@@ -339,10 +327,7 @@ func TestAnIdleVersionThatDiesIsRolledBack(t *testing.T) {
 	h := startHost(t, nil, config)
 	h.awaitUp("plugin", 1)
 	v.install("-version", "2")
-	h.eventually(func() bool {
-		next := h.status("plugin").Candidate
-		return next != nil && next.State == job.CandidateCanary
-	}, "on trial")
+	h.awaitTrial()
 	require.NoError(t, syscall.Kill(h.status("plugin").Candidate.PIDs[0], syscall.SIGKILL))
 	swap := h.awaitSwap(nil)
 	require.Equal(t, job.SwapRolledBack, swap.Result)

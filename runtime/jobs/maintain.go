@@ -15,35 +15,25 @@ const heedFor = time.Hour
 // Without them, other processes are told of what these loops would find late by polling.
 func (s *Service) Maintains() { s.maintains = true }
 
-// dueIn wakes whoever queues jobs that have become due, if he would sleep past the time given
-// from now.
-func (s *Service) dueIn(after time.Duration) {
+// wakeIn has a loop that maintains look after the time given: that of this process, or those
+// of others by the hint, unless their polls come sooner.
+func (s *Service) wakeIn(after time.Duration, alarm *loop.Alarm, hint job.Hint) {
 	switch {
 	case s.maintains:
-		s.Due.In(after)
+		alarm.In(after)
 	case after < s.cfg.PollInterval:
-		s.Hints.Send(job.TimersSet)
+		s.Hints.Send(hint)
 	}
 }
 
-// expireIn does the same for jobs that expire.
-func (s *Service) expireIn(after time.Duration) {
-	switch {
-	case s.maintains:
-		s.Expiry.In(after)
-	case after < s.cfg.PollInterval:
-		s.Hints.Send(job.MaintenanceAsked)
-	}
-}
+// dueIn says that a job becomes due after the time given.
+func (s *Service) dueIn(after time.Duration) { s.wakeIn(after, s.Due, job.TimersSet) }
 
-// maintenanceAsked wakes a loop that maintains: that of this process, or of all others.
-func (s *Service) maintenanceAsked(alarm *loop.Alarm) {
-	if s.maintains {
-		alarm.In(0)
-	} else {
-		s.Hints.Send(job.MaintenanceAsked)
-	}
-}
+// expireIn says that a job expires after the time given.
+func (s *Service) expireIn(after time.Duration) { s.wakeIn(after, s.Expiry, job.MaintenanceAsked) }
+
+// maintenanceAsked says that the loop of the alarm has something to do now.
+func (s *Service) maintenanceAsked(alarm *loop.Alarm) { s.wakeIn(0, alarm, job.MaintenanceAsked) }
 
 // heedTimers wakes the scheduler when another process says that a job will be due soon.
 func (s *Service) heedTimers(ctx context.Context) {

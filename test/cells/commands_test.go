@@ -18,7 +18,7 @@ import (
 func command(t *testing.T, want int, environ []string, args ...string) (stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	c := exec.CommandContext(t.Context(), filepath.Join(bin, "orchestrator"), args...) //nolint:gosec // ours
+	c := exec.CommandContext(t.Context(), filepath.Join(bin, "orchestrator"), args...)
 	c.Dir, c.Stdout, c.Stderr = t.TempDir(), &out, &errs
 	c.Env = append(append(os.Environ(), "HOLDFAST_USER=admin", "HOLDFAST_PASSWORD="+password), environ...)
 	err := c.Run()

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -60,7 +59,7 @@ func configureNginx(t *testing.T, dir, listen string, cells []string) []string {
 	}
 	fmt.Fprintf(&main, "include %s/cells.conf;\n}\n", dir)
 	write(t, filepath.Join(dir, "nginx.conf"), main.String())
-	return []string{"-e", filepath.Join(dir, "error"), "-c", filepath.Join(dir, "nginx.conf")}
+	return []string{"-e", "stderr", "-c", filepath.Join(dir, "nginx.conf")}
 }
 
 func configureHAProxy(t *testing.T, dir, listen string, cells []string) []string {
@@ -88,35 +87,12 @@ func behind(t *testing.T, name string, cells []string) string {
 	listen, err := loopback.FreeAddress(t.Context())
 	require.NoError(t, err)
 	dir := t.TempDir()
-	proxy := exec.Command(program, kind.configure(t, dir, listen, cells)...) //nolint:gosec,noctx // ended below
+	proxy := exec.Command(program, kind.configure(t, dir, listen, cells)...) //nolint:noctx // the cleanup of Beside ends it, workers too
 	proxy.Dir = dir
-	log, err := os.Create(filepath.Join(dir, "log"))
-	require.NoError(t, err)
-	proxy.Stdout, proxy.Stderr = log, log
-	proxy.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	require.NoError(t, proxy.Start())
-	ended := make(chan struct{})
-	go func() {
-		_ = proxy.Wait() // a signal ends it
-		close(ended)
-	}()
-	t.Cleanup(func() {
-		_ = proxy.Process.Signal(syscall.SIGTERM)
-		select {
-		case <-ended:
-		case <-time.After(rigtest.Patience):
-		}
-		_ = syscall.Kill(-proxy.Process.Pid, syscall.SIGKILL) // what is left of its workers
-		_ = log.Close()
-		for _, name := range []string{"log", "error"} {
-			if text, err := os.ReadFile(filepath.Join(dir, name)); err == nil && t.Failed() {
-				t.Logf("end of the %s of %s:\n%s", name, program, text[max(0, len(text)-2000):])
-			}
-		}
-	})
+	rigtest.Beside(t, proxy, syscall.SIGTERM)
 	require.Eventually(t, func() bool {
-		answer, err := http.Get("http://" + listen + "/healthz") //nolint:noctx // the loopback
-		return err == nil && answer.Body.Close() == nil && answer.StatusCode == http.StatusOK
+		got, err := call(t.Context(), http.MethodGet, "http://"+listen+"/healthz", "")
+		return err == nil && got.status == http.StatusOK
 	}, rigtest.Patience, glance)
 	return listen
 }

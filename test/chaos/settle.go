@@ -18,6 +18,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-jobs/holdfast/test/chaos/census"
+	"github.com/holdfast-jobs/holdfast/test/chaos/faults"
 	"github.com/holdfast-jobs/holdfast/test/chaos/history"
 	"github.com/holdfast-jobs/holdfast/test/chaos/load"
 	"github.com/holdfast-jobs/holdfast/test/chaos/stage"
@@ -84,17 +85,20 @@ func (r *run) awaitWell(ctx context.Context, o *stage.Orchestrator) error {
 	return census.AwaitPlugins(starting, o)
 }
 
-// swapBroken lets the files of broken plugins serve, as an operator would: a script that was
-// replaced cannot be launched again after a rollback.
+// replacedScript is in the error of a plugin whose script was replaced: after a rollback it cannot
+// be launched again, as documented. A plugin that is broken for another reason stays so.
+const replacedScript = "scripts are executed by their path"
+
+// swapBroken lets the files of such plugins serve, as an operator would.
 func swapBroken(ctx context.Context, o *stage.Orchestrator) error {
 	var found struct {
-		Plugins []struct{ Name, State string }
+		Plugins []struct{ Name, State, LastError string }
 	}
 	if err := o.Call(ctx, http.MethodGet, "/debug/plugins", nil, http.StatusOK, &found); err != nil {
 		return err
 	}
 	for _, plugin := range found.Plugins {
-		if plugin.State == "broken" {
+		if plugin.State == "broken" && strings.Contains(plugin.LastError, replacedScript) {
 			if err := o.Call(ctx, http.MethodPost, "/debug/plugins/"+plugin.Name+"/swap", nil, http.StatusOK, nil); err != nil {
 				return fmt.Errorf("swap plugin %s of %s: %w", plugin.Name, o.Name, err)
 			}
@@ -103,9 +107,10 @@ func swapBroken(ctx context.Context, o *stage.Orchestrator) error {
 	return nil
 }
 
-// liftPauses ends the pauses that are left. A call to pause that got no answer may have been
-// carried out after the one that healed the fault.
-func (r *run) liftPauses(ctx context.Context) error {
+// liftPauses ends the pauses that are left. Those that may be left are pauses of which a call got
+// no answer: it may have been carried out after the one that healed the fault. Any other is an
+// error, because its end was answered.
+func (r *run) liftPauses(ctx context.Context) (problems error) {
 	var left struct {
 		Pauses []struct{ Scope, Name string }
 	}
@@ -114,15 +119,26 @@ func (r *run) liftPauses(ctx context.Context) error {
 	}
 	for _, pause := range left.Pauses {
 		r.log.Warn("a pause was left", "scope", pause.Scope, "name", pause.Name)
+		if !r.mayBeLeft(cmp.Or(pause.Name, pause.Scope)) {
+			problems = errors.Join(problems, fmt.Errorf("the pause of %s %s has ended, and is there", pause.Scope, pause.Name))
+		}
 		path, err := url.JoinPath("/debug/pauses", pause.Scope, pause.Name)
 		if err == nil {
 			err = r.scene.API.Call(ctx, http.MethodDelete, path, nil, http.StatusOK, nil)
 		}
 		if err != nil {
-			return fmt.Errorf("end the pause of %s %s: %w", pause.Scope, pause.Name, err)
+			problems = errors.Join(problems, fmt.Errorf("end the pause of %s %s: %w", pause.Scope, pause.Name, err))
 		}
 	}
-	return nil
+	return problems
+}
+
+func (r *run) mayBeLeft(target string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.ContainsFunc(r.injected, func(f history.Fault) bool {
+		return strings.HasPrefix(f.Kind, "pause-") && f.Target == target && f.Parameters[faults.Unanswered] != ""
+	})
 }
 
 // disabledLate lists the plugins of the orchestrator for which a call to disable them got

@@ -120,15 +120,24 @@ func attempts(t *testing.T, s *store.Store, id string) []job.Attempt {
 // prometheus returns the orchestrator's metrics, as Prometheus gets them.
 func prometheus(t *testing.T, o *rig.Orchestrator) string {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+o.Address+"/metrics", nil)
+	status, text, err := page(t, o, "/metrics")
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, status, text)
+	return text
+}
+
+// page asks an orchestrator for a path as its operator, and returns what it answers.
+func page(t *testing.T, o *rig.Orchestrator, path string) (status int, text string, err error) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+o.Address+path, nil)
 	require.NoError(t, err)
 	request.Header.Set("Accept", "text/plain")
 	request.SetBasicAuth("admin", o.Password)
 	response, err := http.DefaultClient.Do(request)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, response.Body.Close()) }()
-	text, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	require.Equal(t, http.StatusOK, response.StatusCode, "%s", text)
-	return string(text)
+	if err != nil {
+		return 0, "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	read, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(read), err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -171,10 +170,12 @@ func probesAreServed(t *testing.T, apart map[job.Role]*rig.Orchestrator) {
 		job.RoleMaintenance: `{"status":"ok","roles":["maintenance"],"needs":[{"need":"database","met":true}]}`,
 	} {
 		o := apart[role]
-		status, text := page(t, o, "/readyz")
+		status, text, err := page(t, o, "/readyz")
+		require.NoError(t, err)
 		require.Equal(t, http.StatusOK, status)
 		require.JSONEq(t, want, text)
-		status, _ = page(t, o, "/healthz")
+		status, _, err = page(t, o, "/healthz")
+		require.NoError(t, err)
 		require.Equal(t, http.StatusOK, status)
 		require.Contains(t, prometheus(t, o), "holdfast_")
 		wanted := http.StatusOK
@@ -182,28 +183,17 @@ func probesAreServed(t *testing.T, apart map[job.Role]*rig.Orchestrator) {
 			wanted = http.StatusNotFound
 		}
 		for _, path := range []string{"/jobs", "/job-types", "/debug/workers", "/openapi.json"} {
-			status, text := page(t, o, path)
+			status, text, err := page(t, o, path)
+			require.NoError(t, err)
 			require.Equal(t, wanted, status, path)
 			if role != job.RoleAPI {
 				require.Contains(t, text, "this process does not serve the API (its roles: "+string(role)+")")
 			}
 		}
 	}
-	status, _ := page(t, apart[job.RoleWorker], "/ui")
+	status, _, err := page(t, apart[job.RoleWorker], "/ui")
+	require.NoError(t, err)
 	require.Equal(t, http.StatusNotFound, status)
-}
-
-func page(t *testing.T, o *rig.Orchestrator, path string) (status int, text string) {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+o.Address+path, nil)
-	require.NoError(t, err)
-	request.SetBasicAuth("admin", o.Password)
-	response, err := http.DefaultClient.Do(request)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, response.Body.Close()) }()
-	read, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	return response.StatusCode, string(read)
 }
 
 // A worker that does not serve the API is ready when its plugins are up.
@@ -218,14 +208,8 @@ func TestAWorkerWhosePluginsAreNotUpIsNotReady(t *testing.T) {
 		started <- err
 	}()
 	require.Eventually(t, func() bool {
-		response, err := http.Get("http://" + o.Address + "/readyz") //nolint:noctx // bounded by the loop
-		if err != nil {
-			return false
-		}
-		defer func() { _ = response.Body.Close() }()
-		text, err := io.ReadAll(response.Body)
-		return err == nil && response.StatusCode == http.StatusServiceUnavailable &&
-			strings.Contains(string(text), "the worker waits for its plugins: 0 of 1 up")
+		status, text, err := page(t, o, "/readyz")
+		return err == nil && status == http.StatusServiceUnavailable && strings.Contains(text, "the worker waits for its plugins: 0 of 1 up")
 	}, patience, glance)
 	cancel()
 	require.ErrorContains(t, <-started, "did not become ready")

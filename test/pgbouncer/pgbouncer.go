@@ -23,6 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/test/loopback"
+	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
 
 // patience limits the wait for a start.
@@ -96,23 +97,11 @@ func Start(t testing.TB, database string, settings map[string]string) string {
 	}
 	file := filepath.Join(dir, "pgbouncer.ini")
 	require.NoError(t, os.WriteFile(file, []byte(ini), 0o644)) //nolint:gosec // read by another user
-	log, err := os.Create(filepath.Join(dir, "log"))
-	require.NoError(t, err)
-	cmd := exec.Command(path, file) //nolint:gosec,noctx // ended below
-	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if os.Geteuid() == 0 { // it refuses to run as root
-		cmd.SysProcAttr.Credential = ordinary(t, server.Host)
+	cmd := exec.Command(path, file)                            //nolint:gosec,noctx // the cleanup of Beside ends it
+	if os.Geteuid() == 0 {                                     // it refuses to run as root
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: ordinary(t, server.Host)}
 	}
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		_ = log.Close()
-		if text, err := os.ReadFile(log.Name()); err == nil && t.Failed() {
-			t.Logf("end of PgBouncer's log:\n%s", text[max(0, len(text)-2000):])
-		}
-	})
+	rigtest.Beside(t, cmd, syscall.SIGKILL)
 	through := url.URL{Scheme: "postgres", User: url.User(server.User), Host: address, Path: server.Database, RawQuery: "sslmode=disable"}
 	require.Eventually(t, func() bool {
 		conn, err := pgx.Connect(t.Context(), through.String())

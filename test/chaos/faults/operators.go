@@ -24,11 +24,24 @@ func operators() []Kind {
 	}
 }
 
+// Unanswered is a parameter of faults of which a call was not answered with success. It may be
+// carried out at any later time, even after the fault was healed.
+const Unanswered = "unanswered"
+
 // asked is a fault that one call injects and another one heals.
 func asked(s *Scene, target string, lasts time.Duration, path string, body any) Fault {
+	parameters := map[string]string{"asked": fmt.Sprint(body)}
 	return Fault{
-		Record: history.Fault{Target: target, Parameters: map[string]string{"asked": fmt.Sprint(body)}}, Uses: []string{path}, Lasts: lasts,
-		Inject: func(ctx context.Context) error { return call(ctx, s, nil, http.MethodPut, path, body, http.StatusOK) },
+		Record: history.Fault{Target: target, Parameters: parameters}, Uses: []string{path}, Lasts: lasts,
+		Inject: func(ctx context.Context) (err error) {
+			for _, o := range s.All() {
+				if err = call(ctx, s, o, http.MethodPut, path, body, http.StatusOK); err == nil {
+					return nil
+				}
+				parameters[Unanswered] = err.Error()
+			}
+			return err
+		},
 		Heal: func(ctx context.Context) error {
 			return untilDone(ctx, func(ctx context.Context) error {
 				err := call(ctx, s, nil, http.MethodDelete, path, nil, http.StatusOK)

@@ -8,8 +8,10 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"testing"
 	"time"
 
@@ -56,6 +58,34 @@ func Log(t testing.TB) io.Writer {
 		}
 	})
 	return file
+}
+
+// Beside starts a program that runs beside the test until its end, in a process group of its
+// own. Then it gets the signal. When it has ended, or after Patience, what is left of its group
+// is killed. What it prints is shown if the test fails.
+func Beside(t testing.TB, program *exec.Cmd, end syscall.Signal) {
+	t.Helper()
+	log := Log(t)
+	program.Stdout, program.Stderr = log, log
+	if program.SysProcAttr == nil {
+		program.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	program.SysProcAttr.Setpgid = true
+	require.NoError(t, program.Start())
+	ended := make(chan struct{})
+	go func() {
+		_ = program.Wait() // a signal ends it
+		close(ended)
+	}()
+	t.Cleanup(func() {
+		_ = program.Process.Signal(end)
+		select {
+		case <-ended:
+		case <-time.After(Patience):
+		}
+		_ = syscall.Kill(-program.Process.Pid, syscall.SIGKILL)
+		<-ended
+	})
 }
 
 // Start starts the orchestrator and waits until it is ready.
