@@ -93,6 +93,15 @@ func (d *database) withSQL(do func(*sql.DB) error) error {
 	return err
 }
 
+// isOne returns an error if the URLs through a pooler and past it do not lead to the same
+// database, or if the pooler cannot serve.
+func (d *database) isOne(ctx context.Context) error {
+	if d.direct == "" {
+		return nil
+	}
+	return postgres.CheckPooler(ctx, d.url.Reveal(), d.direct.Reveal())
+}
+
 // isOpen returns an error if nobody may work on the ledger, because it was moved to another
 // database or is being moved into this one.
 func (d *database) isOpen(ctx context.Context) error {
@@ -142,8 +151,12 @@ type migrated struct {
 
 // migrate brings the schema up to date. If there is a pooler, it also gives the role the
 // settings of the store's sessions: a pooler does not. A database that is no cell becomes the
-// one of the configuration. It refuses another cell, and a ledger on which nobody may work.
+// one of the configuration. It refuses another cell, a ledger on which nobody may work, and
+// URLs that lead to two databases.
 func (d *database) migrate(ctx context.Context) (done migrated, err error) {
+	if err := d.isOne(ctx); err != nil {
+		return done, err
+	}
 	if err := d.isOpen(ctx); err != nil {
 		return done, err
 	}

@@ -72,6 +72,9 @@ func checkDirect(c config.Config, hasty bool) error {
 }
 
 func serveDirect(ctx context.Context, cfg config.Config, db *database, log *slog.Logger) (*apiclient.Client, func(), error) {
+	if err := db.isOne(ctx); err != nil {
+		return nil, nil, err
+	}
 	if err := errors.Join(db.isCurrent(ctx), db.hasCell(ctx)); err != nil {
 		return nil, nil, err
 	}

@@ -26,7 +26,14 @@ const (
 	// internalError is also what a session cannot start with on a full disk: the server writes a
 	// file then, and does not say why it cannot.
 	internalError = "XX000"
+	// unknownStatement and knownStatement are what the driver never causes by itself.
+	unknownStatement  = "26000"
+	knownStatement    = "42P05"
+	protocolViolation = "08P01"
 )
+
+// refusedSetting begins PgBouncer's answer to a session setting that it does not know.
+const refusedSetting = "unsupported startup parameter"
 
 // SQLSTATE classes: the first two characters.
 const (
@@ -65,6 +72,12 @@ func Translate(operation string, err error) error {
 		return fmt.Errorf("%s: %w: %w", operation, job.ErrUnavailable, err)
 	}
 	switch answer.Code {
+	case unknownStatement, knownStatement:
+		return fmt.Errorf("%s: %w: %w", operation, ErrForgetfulPooler, err)
+	case protocolViolation:
+		if strings.HasPrefix(answer.Message, refusedSetting) {
+			return fmt.Errorf("%s: the URL leads through a pooler: set database.direct_url, too: %w", operation, err)
+		}
 	case internalError:
 		if errors.As(err, &unconnected) {
 			return fmt.Errorf("%s: %w: %w", operation, job.ErrUnavailable, err)

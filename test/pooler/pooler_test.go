@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -23,6 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store/postgres"
 	"github.com/holdfast-jobs/holdfast/test/pgbouncer"
 	"github.com/holdfast-jobs/holdfast/test/pgtest"
 	"github.com/holdfast-jobs/holdfast/test/rig"
@@ -201,6 +203,46 @@ func requireSound(t *testing.T, o *rig.Orchestrator) {
 		}
 	}
 	require.Contains(t, names, "session_settings")
+}
+
+// refusal is what a command says that does not work with these URLs.
+func refusal(t *testing.T, through, past, command string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "orchestrator"), strings.Fields(command)...)
+	cmd.Dir = t.TempDir()
+	cmd.Env = append(os.Environ(), "HOLDFAST_DATABASE__URL="+through, "HOLDFAST_DATABASE__DIRECT_URL="+past, "HOLDFAST_SERVER__ADDRESS=127.0.0.1:0")
+	said, err := cmd.CombinedOutput()
+	var ended *exec.ExitError
+	require.ErrorAs(t, err, &ended, "%s", said)
+	require.Equal(t, 1, ended.ExitCode(), "%s", said)
+	return string(said)
+}
+
+func TestAPoolerOfAnotherDatabaseIsRefused(t *testing.T) {
+	past := pgtest.URL(t)
+	through := pgbouncer.Start(t, pgtest.URL(t), nil)
+	for _, command := range []string{"serve", "migrate up", "list --direct"} {
+		require.Regexp(t, `database\.url leads to the database \\?"\w+\\?" and database\.direct_url to \\?"\w+\\?": both must lead to the same one`,
+			refusal(t, through, past, command), command)
+	}
+}
+
+func TestAPoolerThatForgetsStatementsIsRefused(t *testing.T) {
+	past := pgtest.URL(t)
+	through := pgbouncer.Start(t, past, map[string]string{"max_prepared_statements": "0"})
+	for _, command := range []string{"serve", "migrate up", "list --direct"} {
+		require.Contains(t, refusal(t, through, past, command), "use PgBouncer 1.21 or later with max_prepared_statements above 0", command)
+	}
+}
+
+func TestAPoolerWithOneSessionForgetsNothing(t *testing.T) {
+	past := pgtest.URL(t)
+	through := pgbouncer.Start(t, past, map[string]string{"default_pool_size": "1"})
+	require.NoError(t, postgres.CheckPooler(t.Context(), through, past))
+}
+
+func TestAPoolerWithoutADirectURLIsNamed(t *testing.T) {
+	require.Contains(t, refusal(t, pgbouncer.Start(t, pgtest.URL(t), nil), "", "serve"), "the URL leads through a pooler: set database.direct_url")
 }
 
 func TestOtherOrchestratorsFindJobsWithoutHintsByPolling(t *testing.T) {
