@@ -173,7 +173,7 @@ func TestEveryRoleIsSomewhere(t *testing.T) {
 		roles := map[string]bool{}
 		for name, pod := range pods(t, objects(t, valuesOf(t, file))) {
 			if name == "holdfast-migrate" {
-				require.Equal(t, []string{"migrate", "up", "--wait=5m"}, pod.Spec.Containers[0].Args)
+				require.Equal(t, []string{"migrate", "up", "--wait=4m"}, pod.Spec.Containers[0].Args)
 				continue
 			}
 			require.Equal(t, "serve", pod.Spec.Containers[0].Args[0], name)

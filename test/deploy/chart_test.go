@@ -30,7 +30,7 @@ func examples(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, "deploy/helm/examples/*.yaml"))
 	require.NoError(t, err)
-	require.GreaterOrEqual(t, len(files), 5)
+	require.GreaterOrEqual(t, len(files), 6)
 	return files
 }
 

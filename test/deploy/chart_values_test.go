@@ -70,7 +70,6 @@ func TestTheSchemaRefusesValuesThatCannotWork(t *testing.T) {
 		"plugins for the API":         {"config: {plugins: []}", "/config"},
 		"another port":                {"config: {server: {address: ':80'}}", "/config/server/address"},
 		"no Secret":                   {"operatorSecret: {name: ''}", "/operatorSecret/name"},
-		"a worker without plugins":    {"workers: {a: {replicas: 2}}", "/workers/a"},
 		"plugins that are not there":  {"workers: {a: {plugins: [{path: bin/a}]}}", "/workers/a/plugins/0/path"},
 		"a name that makes no label":  {"workers: {A_b: {plugins: [{path: /a}]}}", "A_b"},
 		"a role that does not exist":  {"api: {roles: [server]}", "/api/roles/0"},
@@ -145,9 +144,17 @@ func TestTheProgramAcceptsTheConfigurationOfTheChart(t *testing.T) {
 		for name, pod := range pods(t, all) {
 			var environment []string
 			for _, variable := range pod.Spec.Containers[0].Env {
+				if variable.Value != "" && strings.HasPrefix(variable.Name, "HOLDFAST_") {
+					environment = append(environment, variable.Name+"="+variable.Value)
+				}
 				if variable.ValueFrom != nil && !strings.HasPrefix(variable.Name, "HOLDFAST_") {
 					environment = append(environment, variable.Name+"=a-secret-that-is-long-enough-for-"+variable.Name)
 				}
+			}
+			if name == "holdfast-migrate" {
+				code, says := status("", environment...)
+				require.Equal(t, 1, code, "%s of %s: %s", name, file, says)
+				require.Contains(t, says, "127.0.0.1:1", name)
 			}
 			for _, volume := range pod.Spec.Volumes {
 				if volume.ConfigMap == nil {

@@ -43,13 +43,41 @@ imagePullSecrets: {{- toYaml . | nindent 2 }}
 # Otherwise Kubernetes sets HOLDFAST_… for Services called holdfast…, and the orchestrator
 # refuses to start with a variable that it does not know.
 enableServiceLinks: false
-securityContext:
-  runAsNonRoot: true
-  runAsUser: 65532
-  runAsGroup: 65532
-  # So that it can read the secrets and write to its volumes.
-  fsGroup: 65532
-  seccompProfile: {type: RuntimeDefault}
+{{- with get .Values "podSecurityContext" }}
+securityContext: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* Where pods run, of the API, the workers or the Job. */}}
+{{- define "holdfast.placement" -}}
+{{- with .priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with .nodeSelector }}
+nodeSelector: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .tolerations }}
+tolerations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .affinity }}
+affinity: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* The seconds of a duration such as 1m30s, rounded up. */}}
+{{- define "holdfast.seconds" -}}
+{{- $units := dict "ms" 1 "s" 1000 "m" 60000 "h" 3600000 }}
+{{- $sum := 0 }}
+{{- range regexFindAll "[0-9]+[a-z]+" . -1 }}
+{{- $sum = add $sum (mul (regexFind "^[0-9]+" . | atoi) (get $units (regexFind "[a-z]+$" .))) }}
+{{- end }}
+{{- div (add $sum 999) 1000 }}
+{{- end }}
+
+{{/* What a pod needs after its drain: worker.kill_grace for handlers that ignore the cancel, and
+time to write the last results. */}}
+{{- define "holdfast.ending" -}}
+{{- add (include "holdfast.seconds" (dig "worker" "kill_grace" "5s" .Values.config)) 10 }}
 {{- end }}
 
 {{- define "holdfast.confined" -}}
@@ -68,6 +96,18 @@ capabilities: {drop: [ALL]}
 {{- if .caSecret.name }}
 - {name: PGSSLMODE, value: verify-full}
 - {name: PGSSLROOTCERT, value: /etc/holdfast-database/ca.crt}
+{{- end }}
+{{- end }}
+
+{{/* What the Job has instead of config.yaml, which is not there yet. 0 is a cell. */}}
+{{- define "holdfast.migrateEnv" -}}
+{{ include "holdfast.database" .Values.database }}
+{{- $cell := dig "database" "cell" nil .Values.config }}
+{{- if not (kindIs "invalid" $cell) }}
+- {name: HOLDFAST_DATABASE__CELL, value: {{ int $cell | quote }}}
+{{- end }}
+{{- with .Values.env }}
+{{ toYaml . }}
 {{- end }}
 {{- end }}
 
