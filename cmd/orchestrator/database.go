@@ -151,12 +151,8 @@ type migrated struct {
 
 // migrate brings the schema up to date. If there is a pooler, it also gives the role the
 // settings of the store's sessions: a pooler does not. A database that is no cell becomes the
-// one of the configuration. It refuses another cell, a ledger on which nobody may work, and
-// URLs that lead to two databases.
+// one of the configuration. It refuses another cell, and a ledger on which nobody may work.
 func (d *database) migrate(ctx context.Context) (done migrated, err error) {
-	if err := d.isOne(ctx); err != nil {
-		return done, err
-	}
 	if err := d.isOpen(ctx); err != nil {
 		return done, err
 	}

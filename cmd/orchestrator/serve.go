@@ -151,6 +151,9 @@ func (p *program) start(ctx, abort context.Context, cfg config.Config, gate *api
 
 // build migrates the database and assembles what works on it.
 func (p *program) build(ctx context.Context, cfg config.Config, db *database, log *slog.Logger) (*assembly, error) {
+	if err := db.isOne(ctx); err != nil {
+		return nil, err
+	}
 	done, err := db.migrate(ctx)
 	if err != nil {
 		return nil, err
