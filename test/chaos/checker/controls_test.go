@@ -107,6 +107,21 @@ func effectsOf(r *record, job string, keep func(*history.Effect) bool) {
 
 var jobControls = []control{
 	{name: "a job that was acknowledged is gone", by: "V1 V10", spoil: func(r *record, j jobs) { without(&r.final, finalOf(r, "jobs", j.plain[3])) }},
+	{name: "a job is lost, and its client was told another job", by: "V1", more: func(m *maker, j jobs) {
+		m.call(history.Call{Verb: history.Submit, Tenant: "acme", Code: 202, Submissions: []history.Submission{
+			{Mark: "lost", JobType: "GOOD", JobID: j.plain[0], Status: "COMPLETED"},
+		}})
+	}},
+	{name: "a batch is answered with its jobs in another order", by: "V1", more: func(m *maker, _ jobs) {
+		m.batch()
+		told := m.calls[len(m.calls)-1].Submissions
+		told[0].JobID, told[1].JobID = told[1].JobID, told[0].JobID
+	}},
+	{name: "a batch is answered with one job twice", by: "V1", more: func(m *maker, _ jobs) {
+		m.batch()
+		told := m.calls[len(m.calls)-1].Submissions
+		told[1].JobID = told[0].JobID
+	}},
 	{name: "a job of which no client knows is gone", by: "V1", spoil: func(r *record, j jobs) {
 		without(&r.final, finalOf(r, "jobs", j.unsure))
 		r.calls = slices.DeleteFunc(r.calls, func(c history.Call) bool { return c.JobID == j.unsure || c.Found == j.unsure })

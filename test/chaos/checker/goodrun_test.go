@@ -128,6 +128,20 @@ func (m *maker) workflow(how history.Outcome) (first, second string) {
 	return first, second
 }
 
+// batch makes two jobs at once, and runs them. Its call is the last.
+func (m *maker) batch() {
+	first, second := m.id("job"), m.id("job")
+	m.born(first, "GOOD", "", "mark-"+first)
+	m.now -= tick
+	m.lsn -= 0x100
+	m.born(second, "GOOD", "", "mark-"+second)
+	m.call(history.Call{Verb: history.Batch, Tenant: "acme", Code: 202, Submissions: []history.Submission{
+		{Mark: "mark-" + first, JobType: "GOOD", JobID: first, Status: "PENDING"}, {Mark: "mark-" + second, JobType: "GOOD", JobID: second, Status: "PENDING"},
+	}})
+	m.success(first)
+	m.success(second)
+}
+
 func (m *maker) get(job, status string) {
 	m.call(history.Call{Verb: history.Get, JobID: job, Status: status, Code: 200})
 }

@@ -8,16 +8,16 @@ import (
 
 // noneLost is V1.
 func noneLost(r *record, f *findings) {
-	there := make(map[string]bool)
+	there := make(map[string]history.Row)
 	r.ledger(func(line string, row history.Row) {
 		f.look()
-		there[row["job_id"]] = true
+		there[row["job_id"]] = row
 		if state := r.last.state(row["job_id"]); !ended(row["state"]) {
 			f.add(row["job_id"], []string{line}, "is %s in the ledger (%s by the witness) although everything has healed", row["state"], state)
 		}
 	})
 	for job, row := range r.last.ledger {
-		if !there[job] {
+		if there[job] == nil {
 			f.add(job, nil, "is gone in the end, but the witness saw it %s last", row["state"])
 		}
 	}
@@ -27,8 +27,13 @@ func noneLost(r *record, f *findings) {
 		}
 		for _, submission := range call.Submissions {
 			f.look()
-			if !there[submission.JobID] && !r.forgetful(call.Returned) {
+			row := there[submission.JobID]
+			switch {
+			case r.forgetful(call.Returned):
+			case row == nil:
 				f.add(submission.JobID, []string{callLine(i)}, "was acknowledged and is lost")
+			case !submission.Duplicate && row.Mark() != submission.Mark:
+				f.add(submission.JobID, []string{callLine(i)}, "was acknowledged as the job of %q, and is that of %q", submission.Mark, row.Mark())
 			}
 			if one := r.jobs[submission.JobID]; one != nil && one.born != nil && one.born.committed > call.Returned+slack {
 				f.add(submission.JobID, []string{callLine(i), one.born.line}, "was acknowledged before it was there")
