@@ -31,15 +31,22 @@ const (
 	healWithin = 10 * time.Minute
 	// connections is how many each orchestrator may have.
 	connections = 12
-	// timeout is how long each attempt may take, unless its plugin says otherwise. retryDelay is
-	// the wait before the first retry of a job, and shortestRetry the least that chance makes of it.
-	timeout       = 30 * time.Second
-	retryDelay    = 300 * time.Millisecond
-	shortestRetry = retryDelay * 9 / 10
+	// timeout is how long each attempt may take, unless its plugin says otherwise.
+	timeout = 30 * time.Second
+	// maxCrashes is how many processes may die under a job.
+	maxCrashes = 3
+	// retryDelay is the wait before the first retry of a job. It grows by retryFactor, up to
+	// longestRetry.
+	retryDelay   = 300 * time.Millisecond
+	retryFactor  = 2
+	longestRetry = 3 * time.Second
 	// mostOpen is how many jobs may be open until clients wait with more. What is left at the
 	// end takes a slow machine long.
 	mostOpen = 2000
 )
+
+// shortestRetries are the least that chance makes of the waits before retries.
+var shortestRetries = history.Backoff{First: retryDelay * 9 / 10, Factor: retryFactor, Most: longestRetry * 9 / 10}
 
 // options are the flags.
 type options struct {
@@ -249,7 +256,8 @@ func settings(url string) []string {
 		"worker.lease=" + lease.String(), "worker.kill_grace=500ms", "worker.drain_timeout=5s", "rate_limit.enabled=false",
 		"log.format=json", "log.jobs=none", "ui.enabled=false",
 		fmt.Sprintf("jobs.default.max_attempts=%d", load.MaxAttempts), "jobs.default.timeout=" + timeout.String(),
-		"jobs.default.retry.initial_delay=" + retryDelay.String(), "jobs.default.retry.max_delay=3s", "jobs.default.retry.jitter_min=0.9",
+		fmt.Sprintf("jobs.default.max_crashes=%d", maxCrashes), fmt.Sprintf("jobs.default.retry.factor=%d", retryFactor),
+		"jobs.default.retry.initial_delay=" + retryDelay.String(), "jobs.default.retry.max_delay=" + longestRetry.String(), "jobs.default.retry.jitter_min=0.9",
 	}
 }
 

@@ -262,56 +262,6 @@ func (r *run) count(ctx context.Context, query string) (n int, err error) {
 	return n, err
 }
 
-func (r *run) usage(ctx context.Context) ([]history.Usage, error) {
-	connections, err := r.count(ctx, "select count(*) from pg_stat_activity where application_name like 'holdfast%'")
-	if err != nil {
-		return nil, err
-	}
-	return r.census.Usage(ctx, connections)
-}
-
-// baseline is what is used before the load.
-func (r *run) baseline(ctx context.Context) error {
-	for {
-		used, err := r.usage(ctx)
-		if r.leaks.Baseline = used; err == nil {
-			return nil
-		}
-		r.log.Warn("nobody knows what is used", "error", err)
-		if wait(ctx, time.Second); ctx.Err() != nil {
-			return errors.Join(ctx.Err(), err)
-		}
-	}
-}
-
-// usageAtRest looks until nothing is used any more that need not be: processes and
-// connections take a while to end.
-func (r *run) usageAtRest(ctx context.Context) []history.Usage {
-	for deadline := time.Now().Add(r.grace); ; wait(ctx, time.Second) {
-		now, err := r.usage(ctx)
-		if err != nil {
-			r.log.Warn("nobody knows what is used", "error", err)
-		}
-		if ctx.Err() != nil || time.Now().After(deadline) || err == nil && !r.grown(now) {
-			return now
-		}
-	}
-}
-
-// growth is how much more than at the baseline each process may use. Pools of connections
-// are full after a while.
-var growth = history.Usage{Descendants: 12, Files: 30, Goroutines: 60, Connections: 4 * connections}
-
-// grown reports whether something uses more than it may.
-func (r *run) grown(now []history.Usage) bool {
-	return slices.ContainsFunc(now, func(n history.Usage) bool {
-		return slices.ContainsFunc(r.leaks.Baseline, func(b history.Usage) bool {
-			return b.Name == n.Name && (n.Descendants > b.Descendants+growth.Descendants || n.Files > b.Files+growth.Files ||
-				n.Goroutines > b.Goroutines+growth.Goroutines || n.Connections > b.Connections+growth.Connections)
-		})
-	})
-}
-
 // record ends everything and writes what is left.
 func (r *run) record(ctx context.Context) error {
 	var err error
@@ -384,16 +334,16 @@ func (r *run) sweep() {
 func (r *run) settings() history.Run {
 	var recorded []string
 	attempts := make(map[string]int)
-	retries, timeouts := make(map[string]time.Duration), make(map[string]time.Duration)
+	retries, timeouts := make(map[string]history.Backoff), make(map[string]time.Duration)
 	for _, plugin := range r.scene.Plugins {
 		for _, name := range plugin.Types {
-			attempts[name], retries[name], timeouts[name] = load.MaxAttempts, shortestRetry, cmp.Or(plugin.Timeout, timeout)
+			attempts[name], retries[name], timeouts[name] = load.MaxAttempts, shortestRetries, cmp.Or(plugin.Timeout, timeout)
 			recorded = append(recorded, name)
 		}
 	}
 	h := history.Run{
 		Seed: r.seed, Commit: r.commit, Started: history.Nanos(r.began.UnixNano()), Ended: r.now(), Duration: r.duration,
-		Lease: lease, ReapInterval: lease / 6, Grace: r.grace, MaxAttempts: attempts, Retries: retries, Timeouts: timeouts, Recorded: recorded,
+		Lease: lease, ReapInterval: lease / 6, Grace: r.grace, MaxAttempts: attempts, MaxCrashes: maxCrashes, Retries: retries, Timeouts: timeouts, Recorded: recorded,
 		Unsubmitted: []string{stage.TickType}, Synchronous: true, Pooler: r.pooled,
 		Bounds: history.Bounds{
 			Overlap: 2 * time.Second,

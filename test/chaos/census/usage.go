@@ -25,17 +25,20 @@ import (
 // answersWithin is how long an orchestrator may take to answer, until it is asked again.
 const answersWithin = 10 * time.Second
 
-// Usage counts what each orchestrator and its plugins use, besides the connections to the
-// database, whose number is given. It fails if an orchestrator does not say how many
-// goroutines it has.
-func (c *Census) Usage(ctx context.Context, connections int) ([]history.Usage, error) {
-	all := []history.Usage{{Name: "database", Connections: connections}}
+// databaseName is that of what the database is used for.
+const databaseName = "database"
+
+// Usage counts what each orchestrator and its plugins use, besides the orchestrators' sessions of
+// the database, whose number is given. It fails if an orchestrator does not say how many
+// goroutines and connections it has.
+func (c *Census) Usage(ctx context.Context, sessions int) ([]history.Usage, error) {
+	all := []history.Usage{{Name: databaseName, Connections: sessions}}
 	var problems error
 	for _, o := range c.orchestrators {
 		u := history.Usage{Name: o.Name, Files: files(o.Process().PID)}
 		var err error
-		if u.Goroutines, err = goroutines(ctx, o); err != nil {
-			problems = errors.Join(problems, fmt.Errorf("goroutines of %s: %w", o.Name, err))
+		if u.Goroutines, u.Connections, err = measured(ctx, o); err != nil {
+			problems = errors.Join(problems, fmt.Errorf("metrics of %s: %w", o.Name, err))
 		}
 		for _, p := range rig.Descendants(o.Process().PID) {
 			if p.Alive() {
@@ -52,31 +55,57 @@ func (c *Census) Usage(ctx context.Context, connections int) ([]history.Usage, e
 	return all, problems
 }
 
-// goroutines asks the orchestrator for its metrics.
-func goroutines(ctx context.Context, o *stage.Orchestrator) (count int, err error) {
+// Connections are the sessions that the database has of the orchestrators, and how many
+// connections these have.
+func Connections(all []history.Usage) (sessions, pooled int) {
+	for _, u := range all {
+		if u.Name == databaseName {
+			sessions += u.Connections
+		} else {
+			pooled += u.Connections
+		}
+	}
+	return sessions, pooled
+}
+
+// measured asks the orchestrator for its metrics: how many goroutines it has, and how many
+// connections in all of its pools.
+func measured(ctx context.Context, o *stage.Orchestrator) (goroutines, connections int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answersWithin)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+o.Address+"/metrics", nil)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	request.Header.Set("Accept", "text/plain")
 	request.SetBasicAuth("admin", o.Password)
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	for line := range bytes.Lines(text) {
-		if number, ok := bytes.CutPrefix(line, []byte("go_goroutines ")); ok {
-			return strconv.Atoi(string(bytes.TrimSpace(number)))
+		name, number, _ := strings.Cut(string(bytes.TrimSpace(line)), " ")
+		count, wrong := 0, error(nil)
+		switch {
+		case name == "go_goroutines":
+			goroutines, wrong = strconv.Atoi(number)
+		case strings.HasPrefix(name, "holdfast_pool_connections{"):
+			count, wrong = strconv.Atoi(number)
+			connections += count
+		}
+		if wrong != nil {
+			return 0, 0, fmt.Errorf("metric %s: %w", name, wrong)
 		}
 	}
-	return 0, fmt.Errorf("metrics answered %s, without go_goroutines", answer.Status)
+	if goroutines == 0 || connections == 0 {
+		return 0, 0, fmt.Errorf("metrics answered %s, with %d goroutines and %d connections", answer.Status, goroutines, connections)
+	}
+	return goroutines, connections, nil
 }
 
 func files(pid int) int {

@@ -77,6 +77,14 @@ func TestWhatIsAllowedIsNoViolation(t *testing.T) {
 			m.end(job, "queued", "interrupted", 0)
 			m.success(job)
 		}},
+		{name: "a job dies of its second crash, which came after its handler had failed", more: func(m *maker, _ jobs) {
+			job := m.submit("GOOD", "", history.OK)
+			m.fail(job, "queued", "suspected")
+			m.fail(job, "dead", "crashed")
+		}},
+		{name: "retries wait for longer and longer, up to a limit", spoil: func(r *record, _ jobs) {
+			r.run.Retries["BAD"] = history.Backoff{First: delay / 2, Factor: 2, Most: delay}
+		}},
 		{name: "a handler goes on beside the next while the machine stalls", more: twice, spoil: func(r *record, j jobs) {
 			overlapping(r, j)
 			at := r.effects[len(r.effects)-1].At

@@ -75,6 +75,34 @@ var attemptControls = []control{
 	{name: "a job dies with attempts left", by: "V9", more: func(m *maker, _ jobs) {
 		m.fail(m.submit("BAD", "", history.OK), "dead", "failed")
 	}},
+	{name: "a failure is recorded as a crash", by: "V9", more: func(m *maker, _ jobs) {
+		job := m.submit("GOOD", "", history.OK)
+		m.fail(job, "retry", "crashed")
+		for i := range 2 {
+			m.effects[len(m.effects)-1-i].PID = outliving
+		}
+		m.again(job)
+	}, spoil: func(r *record, _ jobs) {
+		r.processes = append(r.processes, history.Process{Kind: history.Plugin, Name: "good", PID: outliving, PIDStarted: 7, Ended: r.run.Ended})
+	}},
+	{name: "a job dies of one crash", by: "V9", more: func(m *maker, _ jobs) {
+		m.fail(m.submit("GOOD", "", history.OK), "dead", "crashed")
+	}},
+	{name: "a crash is not counted", by: "V9", more: func(m *maker, _ jobs) {
+		job := m.submit("GOOD", "", history.OK)
+		m.fail(job, "retry", "crashed")
+		m.witness[ending(&m.record, job, "retry")].Row["crashes"] = "0"
+		m.again(job)
+	}},
+	{name: "a second retry waits only as long as the first", by: "V9", spoil: func(r *record, _ jobs) {
+		r.run.Retries["BAD"] = history.Backoff{First: delay, Factor: 2, Most: time.Minute}
+	}},
+	{name: "a snooze ends at once", by: "V9", more: func(m *maker, _ jobs) {
+		job := m.submit("GOOD", "", history.OK)
+		m.fail(job, "retry", "snoozed")
+		m.effects[len(m.effects)-1].Delay = time.Minute
+		m.again(job)
+	}},
 	{name: "a failed attempt leaves no record", by: "V9", spoil: func(r *record, j jobs) {
 		without(&r.witness, change(r, history.Insert, "unsuccessful_attempts", j.retried, 0))
 	}},

@@ -28,6 +28,9 @@ const (
 	delay    = time.Second
 )
 
+// backoff is that of all types.
+var backoff = history.Backoff{First: delay, Factor: 1, Most: delay}
+
 func (m *maker) wait(ticks int) { m.now += history.Nanos(ticks) * tick }
 
 func (m *maker) id(kind string) string {
@@ -167,6 +170,9 @@ func (m *maker) end(job, state, outcome string, charged int) {
 	changes := []history.Change{m.write("leases", job, nil)}
 	columns := []string{"fence", held["fence"], "attempt", strconv.Itoa(m.number(job, "attempt") + charged), "state", state}
 	at := m.now + tick
+	if outcome == "crashed" || outcome == "suspected" {
+		columns = append(columns, "crashes", strconv.Itoa(m.number(job, "crashes")+1))
+	}
 	switch state {
 	case "succeeded":
 		columns = append(columns, "lease_id", held["lease_id"], "finished_at", text(at))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/test/chaos/history"
@@ -149,12 +150,26 @@ func (m *maker) get(job, status string) {
 // fail runs the job once, to a bad end.
 func (m *maker) fail(job, state, outcome string) {
 	report := history.Fails
-	if outcome == "permanent" {
+	switch outcome {
+	case "permanent":
 		report = history.Permanent
+	case "snoozed":
+		report = history.Snoozes
+	}
+	charged := 1
+	if slices.Contains(uncharged, outcome) {
+		charged = 0
 	}
 	m.claim(job)
 	m.handler(job, report, history.Began, history.Ended)
-	m.end(job, state, outcome, 1)
+	m.end(job, state, outcome, charged)
+}
+
+// again lets the job be due again, and run to a good end.
+func (m *maker) again(job string) {
+	m.wait(10)
+	m.promote(job)
+	m.success(job)
 }
 
 // finish adds what is recorded at the end.
@@ -164,7 +179,7 @@ func (m *maker) finish(began history.Nanos) {
 	m.run = history.Run{
 		Seed: 1, Started: began, Ended: m.now, Duration: time.Duration(m.now - began),
 		Lease: leaseFor, ReapInterval: time.Second, Grace: 10 * time.Second,
-		MaxAttempts: map[string]int{"GOOD": 3, "BAD": 3}, Retries: map[string]time.Duration{"GOOD": delay, "BAD": delay},
+		MaxAttempts: map[string]int{"GOOD": 3, "BAD": 3}, MaxCrashes: 2, Retries: map[string]history.Backoff{"GOOD": backoff, "BAD": backoff},
 		Timeouts: map[string]time.Duration{"GOOD": time.Minute, "BAD": time.Minute},
 		Recorded: []string{"GOOD", "BAD"}, Synchronous: true,
 		Minimums: history.Minimums{Jobs: plain, Faults: 3, Kinds: 3, StaleAttempts: 1, Failovers: 1, Unknown: 1},

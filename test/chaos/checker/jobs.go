@@ -168,12 +168,6 @@ func (r *record) wholeOrNot(f *findings, made map[string]int) {
 // followUps judges what handlers have submitted: as many jobs as the attempt that succeeded
 // says, each of that attempt. That none is there without a success, unsubmitted says.
 func (r *record) followUps(f *findings) {
-	said := make(map[attempt]effect)
-	for _, e := range r.effects {
-		if e.Event == history.Ended {
-			said[attempt{e.JobID, e.Fence}] = e
-		}
-	}
 	children := make(map[string]int)
 	parents := make(map[string]history.Row)
 	r.ledger(func(_ string, row history.Row) { parents[row["job_id"]] = row })
@@ -186,8 +180,8 @@ func (r *record) followUps(f *findings) {
 	})
 	r.ledger(func(line string, row history.Row) {
 		fence, _ := row.Int("fence")
-		e, ok := said[attempt{row["job_id"], fence}]
-		if !ok || row["state"] != "succeeded" {
+		e := r.handled[attempt{row["job_id"], fence}].ended
+		if e == nil || row["state"] != "succeeded" {
 			return
 		}
 		f.look()

@@ -7,12 +7,6 @@ import (
 	"github.com/holdfast-jobs/holdfast/test/chaos/history"
 )
 
-// attempt is an attempt as its handler saw it.
-type attempt struct {
-	job   string
-	fence int64
-}
-
 // oneHolder is V6.
 func oneHolder(r *record, f *findings) {
 	ids := make(map[string]*lease)
@@ -112,23 +106,11 @@ func (r *record) inTime(f *findings, known map[attempt]*lease, began map[string]
 // outlived judges the processes of attempts of which nobody knows the end: none lives on beside
 // the next attempt at the job.
 func (r *record) outlived(f *findings, known map[attempt]*lease, began map[string][]effect) {
-	type id struct {
-		pid     int
-		started uint64
-	}
-	processes := make(map[id]int)
-	for i, p := range r.processes {
-		processes[id{p.PID, p.PIDStarted}] = i
-	}
-	over := make(map[attempt]bool)
-	for _, e := range r.effects {
-		over[attempt{e.JobID, e.Fence}] = over[attempt{e.JobID, e.Fence}] || e.Event == history.Ended
-	}
 	for job, attempts := range began {
 		for _, e := range attempts {
-			l := known[attempt{job, e.Fence}]
-			i, seen := processes[id{e.PID, e.PIDStarted}]
-			if over[attempt{job, e.Fence}] || l == nil || !seen {
+			at := attempt{job, e.Fence}
+			l, i := known[at], r.processOf(e)
+			if r.handled[at].ended != nil || l == nil || i < 0 {
 				continue
 			}
 			f.look()

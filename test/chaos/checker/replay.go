@@ -12,6 +12,7 @@ import (
 // them, but its leases are kept.
 func (r *record) replay() error {
 	r.jobs = make(map[string]*story)
+	r.index()
 	player := &player{record: r, now: empty(), old: make(map[string]*lease), played: make(map[history.LSN]uint32)}
 	markOrphans(r.witness)
 	for from := 0; from < len(r.witness); {
@@ -27,6 +28,40 @@ func (r *record) replay() error {
 	player.settle()
 	r.last, r.generations = player.now, player.generation+1
 	return nil
+}
+
+// index sorts what handlers wrote by attempt, and processes by what they know of themselves.
+func (r *record) index() {
+	r.handled, r.same = make(map[attempt]handled), make(map[processID][]int)
+	for i := range r.effects {
+		e := &r.effects[i]
+		h := r.handled[attempt{e.JobID, e.Fence}]
+		switch e.Event {
+		case history.Began:
+			h.began = e
+		case history.Done:
+			h.done = e
+		case history.Ended:
+			h.ended = e
+		}
+		r.handled[attempt{e.JobID, e.Fence}] = h
+	}
+	for i, p := range r.processes {
+		id := processID{p.PID, p.PIDStarted}
+		r.same[id] = append(r.same[id], i)
+	}
+}
+
+// processOf finds the process that wrote the effect, by index: the one that ended first, if there are
+// several; -1 if the census saw none.
+func (r *record) processOf(e effect) int {
+	first := -1
+	for _, i := range r.same[processID{e.PID, e.PIDStarted}] {
+		if first < 0 || r.processes[i].Ended != 0 && r.processes[i].Ended < r.processes[first].Ended {
+			first = i
+		}
+	}
+	return first
 }
 
 // markOrphans marks what a primary committed after the next one had branched off.

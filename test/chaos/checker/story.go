@@ -12,6 +12,25 @@ type stories struct {
 	leases []*lease
 	// generations counts the primaries.
 	generations int
+	// handled is what handlers wrote, by attempt.
+	handled map[attempt]handled
+	// same are the processes with the same ids, by index: ids of different hosts may be the same.
+	same map[processID][]int
+}
+
+// attempt is an attempt as its handler saw it.
+type attempt struct {
+	job   string
+	fence int64
+}
+
+// handled is what the handler of an attempt wrote last of each kind; nil for nothing.
+type handled struct{ began, done, ended *effect }
+
+// processID is what a process knows of itself.
+type processID struct {
+	pid     int
+	started uint64
 }
 
 // story is what happened to one job.

@@ -200,6 +200,9 @@ func (c *Cluster) Generation() int { c.mu.Lock(); defer c.mu.Unlock(); return c.
 // URL leads to the primary from a host, whatever server that is.
 func (c *Cluster) URL(host string) string { return c.Networks[host].URL }
 
+// PoolerClients counts the connections that clients of the pooler have.
+func (c *Cluster) PoolerClients(ctx context.Context) (int, error) { return c.pooler.clients(ctx) }
+
 // PoolerPID is the process id of the pooler, or of its last one if it was started again; 0
 // without one.
 func (c *Cluster) PoolerPID() int {

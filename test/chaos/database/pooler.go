@@ -155,6 +155,33 @@ func (p *pooler) keep() {
 	}
 }
 
+// clients counts the connections to the database, which has this name, that the pooler's clients have. As any
+// user is let in, any may ask.
+func (p *pooler) clients(ctx context.Context) (count int, err error) {
+	cfg, err := pgx.ParseConfig(p.url)
+	if err != nil {
+		return 0, err
+	}
+	name := cfg.Database
+	cfg.Database, cfg.DefaultQueryExecMode = "pgbouncer", pgx.QueryExecModeSimpleProtocol
+	conn, err := pgx.ConnectConfig(ctx, cfg)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	rows, err := conn.Query(ctx, "show clients")
+	if err != nil {
+		return 0, err
+	}
+	all, err := pgx.CollectRows(rows, pgx.RowToMap)
+	for _, client := range all {
+		if client["database"] == name {
+			count++
+		}
+	}
+	return count, err
+}
+
 func (p *pooler) stop() {
 	close(p.end)
 	<-p.done

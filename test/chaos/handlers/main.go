@@ -118,12 +118,15 @@ func finish(ctx context.Context, j plugin.Job[work]) error {
 		return errors.Join(leave(j, history.Ended, history.Permanent), plugin.Permanent(errors.New("this job was to die")))
 	case history.Snoozes:
 		if ok, err := j.Resume(new(bool)); err == nil && !ok {
-			return errors.Join(j.Checkpoint(true), leave(j, history.Ended, history.Snoozes), plugin.Snooze(time.Second))
+			return errors.Join(j.Checkpoint(true), leave(j, history.Ended, history.Snoozes), plugin.Snooze(snooze))
 		}
 	case history.Succeeds, history.Cancels, history.Lost:
 	}
 	return errors.Join(leave(j, history.Done, ""), leave(j, history.Ended, history.Succeeds))
 }
+
+// snooze is how long a handler that snoozes asks to be left alone.
+const snooze = time.Second
 
 // self is this process as the host sees it.
 var self, selfErr = rig.ProcessOf(os.Getpid())
@@ -134,9 +137,13 @@ func leave(j plugin.Job[work], event history.EffectEvent, report history.Report)
 	if event == history.Ended {
 		followUps = j.Args.FollowUps
 	}
+	var delay time.Duration
+	if report == history.Snoozes {
+		delay = snooze
+	}
 	line, err := json.Marshal(history.Effect{
 		Event: event, JobID: j.ID, JobType: j.Type, Mark: j.Args.Mark, Attempt: j.Attempt, Fence: j.Fence, PID: self.PID, PIDStarted: self.Started(),
-		At: history.Nanos(time.Now().UnixNano()), Report: report, FollowUps: followUps,
+		At: history.Nanos(time.Now().UnixNano()), Report: report, Delay: delay, FollowUps: followUps,
 	})
 	if err != nil {
 		return err

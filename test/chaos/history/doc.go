@@ -8,7 +8,7 @@
 //	run.json          [Run]: the seed, the settings, and how much the run must do
 //	clients.jsonl     [Call]: one line for each call of the API
 //	faults.jsonl      [Fault]: one line for each fault, written when it is healed
-//	effects/*.jsonl   [Effect]: what handlers did, a file for each process or for several
+//	effects/*.jsonl   [Effect]: what handlers did, in files called ORCHESTRATOR-PLUGIN.jsonl
 //	witness.jsonl     [Change]: every committed change of [Tables], by logical decoding
 //	final.jsonl       [FinalRow]: all rows of [Tables] at the end
 //	processes.jsonl   [Process]: every process that ended, or was there at the end

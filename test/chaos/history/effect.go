@@ -1,5 +1,7 @@
 package history
 
+import "time"
+
 // Effect is a line that a handler wrote. Handlers write each line with one write to a
 // file that they opened with O_APPEND, so a killed process leaves whole lines, or half
 // of its last one.
@@ -17,6 +19,8 @@ type Effect struct {
 	At         Nanos  `json:"at"`
 	// Report is what the handler is about to report; only for Ended.
 	Report Report `json:"report,omitempty"`
+	// Delay is for how long the handler asks to be left alone; only for Snoozes.
+	Delay time.Duration `json:"delay,omitempty"`
 	// FollowUps is how many jobs the attempt has submitted, to become real with its success;
 	// only for Ended.
 	FollowUps int `json:"followUps,omitempty"`

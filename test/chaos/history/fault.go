@@ -78,7 +78,9 @@ type Usage struct {
 	Descendants int    `json:"descendants"`
 	Files       int    `json:"files"`
 	Goroutines  int    `json:"goroutines"`
-	Connections int    `json:"connections"`
+	// Connections are those in the pools of an orchestrator. For the database they are the
+	// sessions of all orchestrators; with a pooler, those that the pooler has.
+	Connections int `json:"connections"`
 }
 
 // Timings are how long it took to recover.

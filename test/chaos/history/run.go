@@ -28,9 +28,11 @@ type Run struct {
 	Grace        time.Duration `json:"grace"`
 	// MaxAttempts are those of each job type, unless a submission had its own.
 	MaxAttempts map[string]int `json:"maxAttempts"`
+	// MaxCrashes is how many processes may die under a job of any type until it is dead.
+	MaxCrashes int `json:"maxCrashes"`
 	// Retries are the shortest delays before a retry of each job type, and Timeouts how long
 	// each attempt may take. Types that are absent are not checked.
-	Retries  map[string]time.Duration `json:"retries,omitempty"`
+	Retries  map[string]Backoff       `json:"retries,omitempty"`
 	Timeouts map[string]time.Duration `json:"timeouts,omitempty"`
 	// Recorded are the job types whose handlers write effects.
 	Recorded []string `json:"recorded"`
@@ -47,6 +49,15 @@ type Run struct {
 	Bounds   Bounds   `json:"bounds"`
 }
 
+// Backoff is the shortest delay before each retry, as chance makes it.
+type Backoff struct {
+	// First is that before the first retry. It grows by Factor with each further attempt that
+	// counts, up to Most.
+	First  time.Duration `json:"first"`
+	Factor float64       `json:"factor"`
+	Most   time.Duration `json:"most"`
+}
+
 // Minimums are how much a run must do. One that did less proves nothing, and fails.
 type Minimums struct {
 	Jobs int `json:"jobs"`
@@ -59,6 +70,12 @@ type Minimums struct {
 	Failovers     int `json:"failovers"`
 	// Unknown are calls whose answer was lost.
 	Unknown int `json:"unknown"`
+	// Reads are answers of Get that can be compared with what the witness saw.
+	Reads int `json:"reads"`
+	// Orchestrators and Databases count names, Plugins processes.
+	Orchestrators int `json:"orchestrators"`
+	Plugins       int `json:"plugins"`
+	Databases     int `json:"databases"`
 }
 
 // Bounds are the longest times to recover. Zero means that there is no bound.
