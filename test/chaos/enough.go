@@ -31,11 +31,11 @@ func (r *run) leastDone() history.Minimums {
 	case r.aimed > 0:
 		return history.Minimums{Jobs: 100, Faults: 2 * r.aimed, Kinds: 2, Failovers: 2 * r.aimed, Unknown: 1}
 	case r.alone:
-		return history.Minimums{Jobs: 100, Faults: 6, Kinds: 4, StaleAttempts: 1, Failovers: 1, Unknown: 1}
+		return history.Minimums{Jobs: 100, Faults: 6, Kinds: 4, StaleAttempts: 1, Failovers: 1, Unknown: 1, Reads: 10}
 	case r.short || r.only != "":
 		return history.Minimums{Jobs: 50, Faults: 1, Kinds: 1}
 	}
-	return history.Minimums{Jobs: 5000, Faults: 40, Kinds: 10, StaleAttempts: 1, Failovers: 1, Unknown: 1}
+	return history.Minimums{Jobs: 5000, Faults: 40, Kinds: 10, StaleAttempts: 1, Failovers: 1, Unknown: 1, Reads: 10}
 }
 
 // lack is what a run has not done enough of.

@@ -25,14 +25,11 @@ import (
 // answersWithin is how long an orchestrator may take to answer, until it is asked again.
 const answersWithin = 10 * time.Second
 
-// databaseName is that of what the database is used for.
-const databaseName = "database"
-
 // Usage counts what each orchestrator and its plugins use, besides the orchestrators' sessions of
 // the database, whose number is given. It fails if an orchestrator does not say how many
 // goroutines and connections it has.
 func (c *Census) Usage(ctx context.Context, sessions int) ([]history.Usage, error) {
-	all := []history.Usage{{Name: databaseName, Connections: sessions}}
+	all := []history.Usage{{Name: history.DatabaseUsage, Connections: sessions}}
 	var problems error
 	for _, o := range c.orchestrators {
 		u := history.Usage{Name: o.Name, Files: files(o.Process().PID)}
@@ -59,7 +56,7 @@ func (c *Census) Usage(ctx context.Context, sessions int) ([]history.Usage, erro
 // connections these have.
 func Connections(all []history.Usage) (sessions, pooled int) {
 	for _, u := range all {
-		if u.Name == databaseName {
+		if u.Name == history.DatabaseUsage {
 			sessions += u.Connections
 		} else {
 			pooled += u.Connections
@@ -68,8 +65,11 @@ func Connections(all []history.Usage) (sessions, pooled int) {
 	return sessions, pooled
 }
 
+// listeners are connections of an orchestrator that are in no pool: one listens.
+const listeners = 1
+
 // measured asks the orchestrator for its metrics: how many goroutines it has, and how many
-// connections in all of its pools.
+// connections in all of its pools and beside them.
 func measured(ctx context.Context, o *stage.Orchestrator) (goroutines, connections int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answersWithin)
 	defer cancel()
@@ -105,7 +105,7 @@ func measured(ctx context.Context, o *stage.Orchestrator) (goroutines, connectio
 	if goroutines == 0 || connections == 0 {
 		return 0, 0, fmt.Errorf("metrics answered %s, with %d goroutines and %d connections", answer.Status, goroutines, connections)
 	}
-	return goroutines, connections, nil
+	return goroutines, connections + listeners, nil
 }
 
 func files(pid int) int {

@@ -77,6 +77,10 @@ func TestWhatIsAllowedIsNoViolation(t *testing.T) {
 			m.end(job, "queued", "interrupted", 0)
 			m.success(job)
 		}},
+		{name: "a job is read as it was just before its end", spoil: func(r *record, j jobs) {
+			callOf(r, history.Get, j.plain[0]).Status = "RUNNING"
+		}},
+		{name: "a redrive is acknowledged, and its jobs come back", more: func(m *maker, _ jobs) { m.redrive(2) }},
 		{name: "a job dies of its second crash, which came after its handler had failed", more: func(m *maker, _ jobs) {
 			job := m.submit("GOOD", "", history.OK)
 			m.fail(job, "queued", "suspected")

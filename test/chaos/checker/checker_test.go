@@ -57,7 +57,7 @@ func save(t *testing.T, r *record) string {
 	for i, e := range r.effects {
 		effects[i] = e.Effect
 	}
-	saveLines(t, filepath.Join(file(history.EffectsDir), "a.jsonl"), effects)
+	saveLines(t, filepath.Join(file(history.EffectsDir), "w-good.jsonl"), effects)
 	return dir
 }
 

@@ -113,6 +113,7 @@ var attemptControls = []control{
 		m.end(job, "queued", "given_back", 0)
 		m.success(job)
 		without(&m.witness, change(&m.record, history.Insert, "unsuccessful_attempts", job, 0))
+		delete(m.tables["unsuccessful_attempts"], job+" 1")
 	}},
 	{name: "a retry after a timeout is due at once", by: "V9", more: func(m *maker, _ jobs) {
 		job := m.submit("GOOD", "", history.OK)
@@ -202,6 +203,22 @@ var answerControls = []control{
 	{name: "a requeue of a job that is not dead is acknowledged", by: "V10", more: func(m *maker, j jobs) {
 		m.call(history.Call{Verb: history.Requeue, JobID: j.child, Code: 200, Status: "PENDING"})
 	}},
+	{name: "a job that has succeeded is read as failed", by: "V10", spoil: func(r *record, j jobs) {
+		callOf(r, history.Get, j.plain[0]).Status = "FAILED"
+	}},
+	{name: "a job is read as it was long ago", by: "V10", spoil: func(r *record, j jobs) {
+		callOf(r, history.Get, j.plain[0]).Status = "PENDING"
+	}},
+	{name: "a requeue is acknowledged, and nothing happens", by: "V10", more: func(m *maker, j jobs) {
+		m.call(history.Call{Verb: history.Requeue, JobID: j.dead, Code: 200, Status: "PENDING"})
+	}},
+	{name: "two requeues are acknowledged, and the job comes back once", by: "V10", spoil: func(r *record, j jobs) {
+		r.calls = append(r.calls, *callOf(r, history.Requeue, j.dead))
+	}},
+	{name: "a redrive is acknowledged, and nothing happens", by: "V10", more: func(m *maker, _ jobs) {
+		m.call(history.Call{Verb: history.Redrive, Count: 1, Code: 200})
+	}},
+	{name: "fewer jobs come back than a redrive says", by: "V10", more: func(m *maker, _ jobs) { m.redrive(3) }},
 	{name: "a key that has a job is not found", by: "V10", more: func(m *maker, _ jobs) {
 		m.call(history.Call{Verb: history.Lookup, Tenant: "acme", Key: "claimed", Code: 200})
 	}},
@@ -212,6 +229,9 @@ var systemControls = []control{
 	{name: "too few faults were injected", by: "enough", spoil: func(r *record, _ jobs) { r.run.Minimums.Faults = 100 }},
 	{name: "no attempt was stale", by: "enough", spoil: func(r *record, j jobs) {
 		effectsOf(r, j.stale, func(e *history.Effect) bool { return e.Fence > 1 || e.Event != history.Ended })
+	}},
+	{name: "nothing was read", by: "enough", spoil: func(r *record, _ jobs) {
+		r.calls = slices.DeleteFunc(r.calls, func(c history.Call) bool { return c.Verb == history.Get })
 	}},
 	{name: "every call was answered", by: "enough", spoil: func(r *record, _ jobs) {
 		for i := range r.calls {
@@ -227,8 +247,16 @@ var systemControls = []control{
 	{name: "an orphan is left", by: "V12", spoil: func(r *record, _ jobs) { r.leaks.Orphans = []string{"good (17)"} }},
 	{name: "files stay open", by: "V12", spoil: func(r *record, _ jobs) { r.leaks.Healed[0].Files = 100 }},
 	{name: "goroutines stay", by: "V12", spoil: func(r *record, _ jobs) { r.leaks.Healed[0].Goroutines = 200 }},
-	{name: "connections stay open", by: "V12", spoil: func(r *record, _ jobs) { r.leaks.Healed[0].Connections = 20 }},
+	{name: "a session stays open that no orchestrator has", by: "V12", spoil: func(r *record, _ jobs) { r.leaks.Healed[1].Connections++ }},
+	{name: "nobody counted sessions", by: "V12", spoil: func(r *record, _ jobs) { r.leaks.Healed[1].Connections = 0 }},
 	{name: "nobody looked for leaks", by: "V12", spoil: func(r *record, _ jobs) { r.leaks.Healed = nil }},
+	{name: "nobody knows what one process uses in the end", by: "V12", spoil: func(r *record, _ jobs) {
+		r.leaks.Baseline = append(r.leaks.Baseline, history.Usage{Name: "another"})
+	}},
+	{name: "no process was recorded", by: "enough", spoil: func(r *record, _ jobs) { r.processes = nil }},
+	{name: "processes of one orchestrator only were recorded", by: "enough", spoil: func(r *record, _ jobs) { r.run.Minimums.Orchestrators = 2 }},
+	{name: "one server only was recorded", by: "enough", spoil: func(r *record, _ jobs) { without(&r.processes, 3) }},
+	{name: "no process of a plugin was recorded", by: "enough", spoil: func(r *record, _ jobs) { without(&r.processes, 1) }},
 	{name: "doctor finds something", by: "V12", spoil: func(r *record, _ jobs) { r.leaks.DoctorExit = 1 }},
 	{name: "a reclaim takes too long", by: "V13", spoil: func(r *record, _ jobs) {
 		r.timings.Reclaims[0].Reclaimed += history.Nanos(10 * time.Second)

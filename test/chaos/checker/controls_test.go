@@ -241,6 +241,12 @@ var jobControls = []control{
 	{name: "the last change is not the row", by: "V4", spoil: func(r *record, j jobs) {
 		r.final[finalOf(r, "jobs", j.plain[2])].Row["attempt"] = "2"
 	}},
+	{name: "the history of attempts is gone in the end", by: "V4", spoil: func(r *record, j jobs) {
+		without(&r.final, finalOf(r, "unsuccessful_attempts", j.retried))
+	}},
+	{name: "an attempt has another outcome in the end", by: "V4", spoil: func(r *record, j jobs) {
+		r.final[finalOf(r, "unsuccessful_attempts", j.retried)].Row = history.Row{"job_id": j.retried, "fence": "1", "lease_id": "", "outcome": "crashed"}
+	}},
 	{name: "a succeeded job is canceled", by: "V1 V5 V10", more: func(m *maker, j jobs) {
 		m.commit(m.ledger(j.plain[5], "state", "canceled"))
 	}},
@@ -303,10 +309,10 @@ var leaseControls = []control{
 		m.end(job, "succeeded", "", 1)
 	}},
 	{name: "a handler runs without a lease", by: "V6", spoil: func(r *record, j jobs) {
-		r.effects = append(r.effects, effect{history.Effect{Event: history.Began, JobID: j.canceled, Mark: "mark-" + j.canceled, Fence: 1, At: r.run.Ended}, "effects/a.jsonl:999"})
+		r.effects = append(r.effects, effect{history.Effect{Event: history.Began, JobID: j.canceled, Mark: "mark-" + j.canceled, Fence: 1, At: r.run.Ended, JobType: "GOOD"}, "effects/w-good.jsonl:999", "w"})
 	}},
 	{name: "a handler runs under a claim that the standby did not have", by: "V6", more: func(m *maker, j jobs) {
-		m.effects = slices.Insert(m.effects, 0, effect{history.Effect{Event: history.Ended, JobID: j.claimed, Mark: "mark-" + j.claimed, Fence: 1, At: 1}, "effects/a.jsonl:0"})
+		m.effects = slices.Insert(m.effects, 0, effect{history.Effect{Event: history.Ended, JobID: j.claimed, Mark: "mark-" + j.claimed, Fence: 1, At: 1, JobType: "GOOD", Attempt: 1}, "effects/w-good.jsonl:0", "w"})
 		for i, e := range m.effects {
 			if e.JobID == j.claimed && e.Event == history.Began {
 				e.At++
@@ -347,6 +353,19 @@ var leaseControls = []control{
 		m.success(job)
 	}, spoil: func(r *record, _ jobs) {
 		r.processes = append(r.processes, history.Process{Kind: history.Plugin, Name: "good", PID: outliving, PIDStarted: 7, Ended: r.run.Ended})
+	}},
+	{name: "an attempt runs at another orchestrator than that of its lease", by: "V6", spoil: func(r *record, j jobs) {
+		for i := range r.effects {
+			if r.effects[i].JobID == j.plain[0] {
+				r.effects[i].by = "another"
+			}
+		}
+	}},
+	{name: "a handler is told that it is the first attempt, and it is the second", by: "V6", spoil: func(r *record, j jobs) {
+		effectsOf(r, j.retried, func(e *history.Effect) bool { e.Attempt = 1; return true })
+	}},
+	{name: "a job is run by the handler of another type", by: "V6", spoil: func(r *record, j jobs) {
+		effectsOf(r, j.plain[0], func(e *history.Effect) bool { e.JobType = "BAD"; return true })
 	}},
 	{name: "a stale attempt is accepted", by: "V7 V6", more: func(m *maker, _ jobs) {
 		job := m.submit("GOOD", "", history.OK)

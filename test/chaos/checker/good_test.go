@@ -20,6 +20,7 @@ type maker struct {
 	ids        int
 	tables     map[string]map[string]history.Row // by table and job
 	numbers    map[string]int                    // of the clients' calls
+	told       map[string]int                    // which attempts those with these fences are, by job and fence
 }
 
 const (
@@ -136,6 +137,7 @@ func (m *maker) number(job, column string) int {
 func (m *maker) claim(job string) {
 	m.wait(1)
 	m.now -= tick // commit adds it
+	m.told[fmt.Sprintf("%s %d", job, m.number(job, "fence")+1)] = m.number(job, "attempt") + 1
 	m.commit(m.write("ready", job, nil), m.write("leases", job, history.Row{
 		"job_id": job, "lease_id": m.id("lease"), "fence": strconv.Itoa(m.number(job, "fence") + 1), "worker_id": "w/1",
 		"claimed_at": text(m.now + tick), "expires_at": text(m.now + tick + history.Nanos(leaseFor)), "cancel_requested": "f",
@@ -160,7 +162,8 @@ func (m *maker) handlerOf(job string, held history.Row, report history.Report, e
 		if event == history.Ended {
 			e.Report = report
 		}
-		m.effects = append(m.effects, effect{e, fmt.Sprintf("effects/a.jsonl:%d", len(m.effects)+1)})
+		e.Attempt = m.told[job+" "+held["fence"]]
+		m.effects = append(m.effects, effect{e, fmt.Sprintf("effects/w-good.jsonl:%d", len(m.effects)+1), "w"})
 	}
 }
 
@@ -189,9 +192,9 @@ func (m *maker) end(job, state, outcome string, charged int) {
 	}
 	changes = append(changes, m.ledger(job, columns...))
 	if state != "succeeded" {
-		changes = append(changes, history.Change{Op: history.Insert, Table: "unsuccessful_attempts", Row: history.Row{
+		changes = append(changes, m.write("unsuccessful_attempts", job+" "+held["fence"], history.Row{
 			"job_id": job, "fence": held["fence"], "lease_id": held["lease_id"], "outcome": outcome, "ended_at": text(at),
-		}})
+		}))
 	}
 	m.commit(changes...)
 }

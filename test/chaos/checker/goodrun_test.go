@@ -27,7 +27,7 @@ type jobs struct {
 
 // good makes a good run. What more is to happen before its end, if anything, comes in more.
 func good(more ...func(*maker, jobs)) (*record, jobs) {
-	m := &maker{now: 1_795_000_000_000_000_000, lsn: 0x1000, tables: make(map[string]map[string]history.Row), numbers: make(map[string]int)}
+	m := &maker{now: 1_795_000_000_000_000_000, lsn: 0x1000, tables: make(map[string]map[string]history.Row), numbers: make(map[string]int), told: make(map[string]int)}
 	began := m.now
 	var j jobs
 	for i := range plain {
@@ -52,8 +52,7 @@ func good(more ...func(*maker, jobs)) (*record, jobs) {
 	}
 	m.fail(j.dead, "dead", "failed")
 	m.get(j.dead, "FAILED")
-	m.commit(m.write("dead_letters", j.dead, nil), m.ledger(j.dead, "state", "queued", "attempt", "0", "finished_at", "", "run_at", text(m.now)),
-		m.listed("ready", j.dead))
+	m.back(j.dead)
 	m.call(history.Call{Verb: history.Requeue, JobID: j.dead, Code: 200, Status: "PENDING"})
 	m.fail(j.dead, "dead", "permanent")
 
@@ -165,6 +164,27 @@ func (m *maker) fail(job, state, outcome string) {
 	m.end(job, state, outcome, charged)
 }
 
+// back requeues dead jobs.
+func (m *maker) back(dead ...string) {
+	var changes []history.Change
+	for _, job := range dead {
+		changes = append(changes, m.write("dead_letters", job, nil),
+			m.ledger(job, "state", "queued", "attempt", "0", "finished_at", "", "run_at", text(m.now)), m.listed("ready", job))
+	}
+	m.commit(changes...)
+}
+
+// redrive requeues two dead jobs, and says how many that were.
+func (m *maker) redrive(said int) {
+	one, other := m.submit("GOOD", "", history.OK), m.submit("GOOD", "", history.OK)
+	m.fail(one, "dead", "permanent")
+	m.fail(other, "dead", "permanent")
+	m.back(one, other)
+	m.call(history.Call{Verb: history.Redrive, Count: said, Code: 200})
+	m.success(one)
+	m.success(other)
+}
+
 // again lets the job be due again, and run to a good end.
 func (m *maker) again(job string) {
 	m.wait(10)
@@ -182,11 +202,13 @@ func (m *maker) finish(began history.Nanos) {
 		MaxAttempts: map[string]int{"GOOD": 3, "BAD": 3}, MaxCrashes: 2, Retries: map[string]history.Backoff{"GOOD": backoff, "BAD": backoff},
 		Timeouts: map[string]time.Duration{"GOOD": time.Minute, "BAD": time.Minute},
 		Recorded: []string{"GOOD", "BAD"}, Synchronous: true,
-		Minimums: history.Minimums{Jobs: plain, Faults: 3, Kinds: 3, StaleAttempts: 1, Failovers: 1, Unknown: 1},
+		Minimums: history.Minimums{
+			Jobs: plain, Faults: 3, Kinds: 3, StaleAttempts: 1, Failovers: 1, Unknown: 1, Reads: 3, Orchestrators: 1, Plugins: 1, Databases: 2,
+		},
 		Bounds: history.Bounds{
 			ReclaimSameHost: time.Second, ReclaimElsewhere: 4 * time.Second,
 			FirstAccept: 2 * time.Second, FirstClaim: 3 * time.Second, Overlap: 500 * time.Millisecond,
-			Growth: history.Usage{Files: 5, Goroutines: 5, Connections: 2},
+			Growth: history.Usage{Files: 5, Goroutines: 5},
 		},
 	}
 	m.faults = append(m.faults,
@@ -195,10 +217,12 @@ func (m *maker) finish(began history.Nanos) {
 	m.processes = []history.Process{
 		{Kind: history.Orchestrator, Name: "one", PID: 10, PIDStarted: 5, Started: began, Ended: m.now, Wanted: true},
 		{Kind: history.Plugin, Name: "good", PID: 100, PIDStarted: 7, Started: began, Ended: began + tick, Exit: -1, Signal: "killed"},
+		{Kind: history.Database, Name: "first", PID: 300, PIDStarted: 3, Started: began, Ended: m.now, Wanted: true},
+		{Kind: history.Database, Name: "second", PID: 301, PIDStarted: 4, Started: began, Ended: m.now, Wanted: true},
 	}
 	m.leaks = history.Leaks{
-		Baseline: []history.Usage{{Name: "one", Descendants: 2, Files: 40, Goroutines: 90, Connections: 8}},
-		Healed:   []history.Usage{{Name: "one", Descendants: 2, Files: 42, Goroutines: 93, Connections: 8}},
+		Baseline: []history.Usage{{Name: "one", Descendants: 2, Files: 40, Goroutines: 90, Connections: 8}, {Name: history.DatabaseUsage, Connections: 8}},
+		Healed:   []history.Usage{{Name: "one", Descendants: 2, Files: 42, Goroutines: 93, Connections: 9}, {Name: history.DatabaseUsage, Connections: 9}},
 	}
 	m.timings.Drained = 2 * time.Second
 	m.timings.Reclaims = []history.Reclaim{

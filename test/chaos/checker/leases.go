@@ -82,9 +82,38 @@ func (r *record) oneHandler(f *findings) {
 			f.add(e.JobID, []string{l.line, e.at}, "an attempt began before it was claimed")
 		}
 	}
+	if r.run.Synchronous { // or else a fence may be given to two
+		r.asClaimed(f, known)
+	}
 	if r.run.Bounds.Overlap > 0 {
 		r.inTime(f, known, began)
 		r.outlived(f, known, began)
+	}
+}
+
+// asClaimed compares what handlers were told with the claim: the type of the job, which attempt it
+// is, and whose lease it has.
+func (r *record) asClaimed(f *findings, known map[attempt]*lease) {
+	types, number := make(map[string]string), make(map[attempt]int64)
+	r.ledger(func(_ string, row history.Row) { types[row["job_id"]] = row["job_type"] })
+	r.claims(func(one *story, s *step) {
+		before, _ := s.after.Int("attempt")
+		number[attempt{one.id, s.holds.fence}] = before + 1
+	})
+	for _, e := range r.effects {
+		at := attempt{e.JobID, e.Fence}
+		if l := known[at]; l != nil && !l.orphaned {
+			f.look()
+			if worker, _, _ := strings.Cut(l.worker, "/"); worker != e.by {
+				f.add(e.JobID, []string{l.line, e.at}, "an attempt of %s ran at %s", worker, e.by)
+			}
+		}
+		if want := types[e.JobID]; want != "" && want != e.JobType {
+			f.add(e.JobID, []string{e.at}, "the handler of %s ran a job of %s", e.JobType, want)
+		}
+		if want := number[at]; want != 0 && want != int64(e.Attempt) {
+			f.add(e.JobID, []string{e.at}, "a handler was told that it is attempt %d, and it was %d", e.Attempt, want)
+		}
 	}
 }
 

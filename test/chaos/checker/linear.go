@@ -38,6 +38,8 @@ func linearizable(r *record, f *findings) {
 		r.ordered(f, id, "the job", operations, jobStates)
 	}
 	r.canceledStays(f)
+	r.comeBack(f)
+	r.asSeen(f)
 }
 
 // ordered judges the operations on one thing, which is in the first of the states before

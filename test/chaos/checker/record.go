@@ -33,6 +33,8 @@ type record struct {
 type effect struct {
 	history.Effect
 	at string
+	// by is the orchestrator of the handler.
+	by string
 }
 
 // Lines are numbered from 1.
@@ -59,7 +61,8 @@ func load(dir string) (*record, error) {
 		func() error { return lines(file(history.ProcessesFile), &r.processes) },
 		func() error {
 			return history.EachEffect(file(history.EffectsDir), func(name string, number int, line history.Effect) error {
-				r.effects = append(r.effects, effect{line, fmt.Sprintf("%s/%s:%d", history.EffectsDir, name, number)})
+				by, _, _ := strings.Cut(name, "-")
+				r.effects = append(r.effects, effect{line, fmt.Sprintf("%s/%s:%d", history.EffectsDir, name, number), by})
 				return nil
 			})
 		},

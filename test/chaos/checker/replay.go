@@ -15,6 +15,14 @@ func (r *record) replay() error {
 	r.index()
 	player := &player{record: r, now: empty(), old: make(map[string]*lease), played: make(map[history.LSN]uint32)}
 	markOrphans(r.witness)
+	r.gaps = gapsOf(r.witness)
+	r.undone = make(map[string][]gap)
+	for _, change := range r.witness {
+		if change.Orphaned {
+			job := jobOf(change)
+			r.undone[job] = append(r.undone[job], gap{change.Committed, r.gaps[change.Generation].to})
+		}
+	}
 	for from := 0; from < len(r.witness); {
 		to := from + 1
 		for to < len(r.witness) && sameTransaction(r.witness[from], r.witness[to]) {
@@ -77,6 +85,26 @@ func markOrphans(witness []history.Change) {
 			witness[i].Orphaned = witness[i].LSN > at
 		}
 	}
+}
+
+// gapsOf finds when nobody looked.
+func gapsOf(witness []history.Change) (gaps []gap) {
+	var last history.Nanos
+	open := false
+	for _, change := range witness {
+		switch {
+		case change.Op == history.Promoted:
+			if open { // nothing was seen of the generation before
+				gaps = gaps[:len(gaps)-1]
+			}
+			gaps, open = append(gaps, gap{last, history.Infinity}), true
+		case change.Op != history.Snapshot && !change.Orphaned:
+			if last = max(last, change.Committed); open {
+				gaps[len(gaps)-1].to, open = change.Committed, false
+			}
+		}
+	}
+	return gaps
 }
 
 func sameTransaction(a, b history.Change) bool {
@@ -225,7 +253,11 @@ func (p *player) apply(t *tables, at int) (history.Row, error) {
 		case history.Update, history.Promoted:
 		}
 	case "unsuccessful_attempts":
-		if change.Op == history.Insert {
+		if change.Op == history.Delete {
+			t.note(change.Old, true)
+			return nil, nil
+		}
+		if t.note(change.Row, false); change.Op == history.Insert {
 			return change.Row, nil
 		}
 	}

@@ -12,11 +12,20 @@ type stories struct {
 	leases []*lease
 	// generations counts the primaries.
 	generations int
+	// gaps are when nobody looked, in order.
+	gaps []gap
+	// undone are, for each job, the times from a change that only an old primary has seen until
+	// the next one was seen.
+	undone map[string][]gap
 	// handled is what handlers wrote, by attempt.
 	handled map[attempt]handled
 	// same are the processes with the same ids, by index: ids of different hosts may be the same.
 	same map[processID][]int
 }
+
+// gap is a time between two generations, from the last change that was seen of the one to the
+// first of the other.
+type gap struct{ from, to history.Nanos }
 
 // attempt is an attempt as its handler saw it.
 type attempt struct {
@@ -98,6 +107,8 @@ type tables struct {
 	leases map[string]*lease
 	// lists counts the rows of each job in each list.
 	lists map[string]map[string]int
+	// history are the attempts that did not succeed.
+	history map[attempt]history.Row
 }
 
 func empty() *tables {
@@ -105,7 +116,9 @@ func empty() *tables {
 	for _, name := range []string{"ready", "parked", "timers", "dead_letters"} {
 		lists[name] = make(map[string]int)
 	}
-	return &tables{ledger: make(map[string]history.Row), leases: make(map[string]*lease), lists: lists}
+	return &tables{
+		ledger: make(map[string]history.Row), leases: make(map[string]*lease), lists: lists, history: make(map[attempt]history.Row),
+	}
 }
 
 // state is the actual state of a job; empty if there is none.
@@ -114,6 +127,16 @@ func (t *tables) state(job string) string {
 		return "running"
 	}
 	return t.ledger[job]["state"]
+}
+
+// note adds or deletes a row of unsuccessful_attempts.
+func (t *tables) note(row history.Row, gone bool) {
+	fence, _ := row.Int("fence")
+	if at := (attempt{row["job_id"], fence}); gone {
+		delete(t.history, at)
+	} else {
+		t.history[at] = row
+	}
 }
 
 func (t *tables) listed(job string) []string {

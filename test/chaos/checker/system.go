@@ -1,7 +1,6 @@
 package main
 
 import (
-	"slices"
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/test/chaos/history"
@@ -55,13 +54,37 @@ func enough(r *record, f *findings) {
 		{"primaries", r.generations, did.failovers + 1},
 		{"calls without an answer", did.unknown, least.Unknown},
 		{"changes", len(r.witness), least.Jobs},
+		{"reads that can be judged", len(r.reads()), least.Reads},
 		{"effects", len(r.effects), min(len(r.run.Recorded), 1)},
+		{"orchestrators", r.names(history.Orchestrator), least.Orchestrators},
+		{"processes of plugins", r.processesOf(history.Plugin), least.Plugins},
+		{"database servers", r.names(history.Database), least.Databases},
 	} {
 		f.look()
 		if count.did < count.must {
 			f.add("", nil, "%d %s, and there must be %d", count.did, count.what, count.must)
 		}
 	}
+}
+
+// processesOf counts processes of a kind, and names what is called differently among them.
+func (r *record) processesOf(kind history.ProcessKind) (count int) {
+	for _, p := range r.processes {
+		if p.Kind == kind {
+			count++
+		}
+	}
+	return count
+}
+
+func (r *record) names(kind history.ProcessKind) int {
+	names := make(map[string]bool)
+	for _, p := range r.processes {
+		if p.Kind == kind {
+			names[p.Name] = true
+		}
+	}
+	return len(names)
 }
 
 // isolation is V11.
@@ -83,52 +106,6 @@ func isolation(r *record, f *findings) {
 			}
 		}
 		f.add("", evidence, "%s ended by itself (exit code %d, signal %q) during %s", p.Name, p.Exit, p.Signal, during)
-	}
-}
-
-// noLeaks is V12.
-func noLeaks(r *record, f *findings) {
-	evidence := []string{history.LeaksFile}
-	for i, p := range r.processes {
-		f.look()
-		if p.Ended == 0 {
-			f.add("", []string{processLine(i)}, "the process %s (%d) was never ended", p.Name, p.PID)
-		}
-	}
-	for _, orphan := range r.leaks.Orphans {
-		f.add("", evidence, "orphan: %s", orphan)
-	}
-	for _, socket := range r.leaks.Sockets {
-		f.add("", evidence, "socket without a process: %s", socket)
-	}
-	if r.leaks.DoctorExit != 0 {
-		f.add("", evidence, "doctor exits with %d: %v", r.leaks.DoctorExit, r.leaks.Doctor)
-	}
-	if len(r.leaks.Healed) == 0 {
-		f.add("", evidence, "nobody has looked at what is left")
-	}
-	allowed := r.run.Bounds.Growth
-	for _, now := range r.leaks.Healed {
-		f.look()
-		at := slices.IndexFunc(r.leaks.Baseline, func(u history.Usage) bool { return u.Name == now.Name })
-		if at < 0 {
-			f.add("", evidence, "%s has no baseline", now.Name)
-			continue
-		}
-		base := r.leaks.Baseline[at]
-		for _, used := range []struct {
-			what               string
-			before, now, allow int
-		}{
-			{"descendants", base.Descendants, now.Descendants, allowed.Descendants},
-			{"files", base.Files, now.Files, allowed.Files},
-			{"goroutines", base.Goroutines, now.Goroutines, allowed.Goroutines},
-			{"connections", base.Connections, now.Connections, allowed.Connections},
-		} {
-			if used.now > used.before+used.allow {
-				f.add("", evidence, "%s has %d %s, and had %d", now.Name, used.now, used.what, used.before)
-			}
-		}
 	}
 }
 

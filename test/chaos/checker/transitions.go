@@ -89,8 +89,11 @@ func (r *record) lastIsRow(f *findings) {
 			}
 		case "ready", "parked", "timers", "dead_letters":
 			end.lists[row.Table][job]++
+		case "unsuccessful_attempts":
+			end.note(row.Row, false)
 		}
 	}
+	r.lastIsHistory(f, end)
 	for job := range r.last.ledger {
 		if end.ledger[job] == nil {
 			continue // V1
@@ -100,6 +103,27 @@ func (r *record) lastIsRow(f *findings) {
 		}
 		if a, b := end.listed(job), r.last.listed(job); !slices.Equal(a, b) {
 			f.add(job, nil, "is in %v in the end, but the witness saw it in %v last", a, b)
+		}
+	}
+}
+
+// lastIsHistory compares the attempts that the witness saw end without success with those that are
+// recorded at the end.
+func (r *record) lastIsHistory(f *findings, end *tables) {
+	for at, seen := range r.last.history {
+		row := end.history[at]
+		if end.ledger[at.job] == nil { // V1
+			continue
+		}
+		for _, column := range []string{"outcome", "lease_id", "worker_id"} {
+			if seen[column] != row[column] {
+				f.add(at.job, nil, "%s of the attempt with the fence %d is %q in the end, but the witness saw %q", column, at.fence, row[column], seen[column])
+			}
+		}
+	}
+	for at := range end.history {
+		if r.last.history[at] == nil {
+			f.add(at.job, nil, "the attempt with the fence %d is in the history, but the witness did not see that", at.fence)
 		}
 	}
 }

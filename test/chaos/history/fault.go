@@ -78,10 +78,13 @@ type Usage struct {
 	Descendants int    `json:"descendants"`
 	Files       int    `json:"files"`
 	Goroutines  int    `json:"goroutines"`
-	// Connections are those in the pools of an orchestrator. For the database they are the
-	// sessions of all orchestrators; with a pooler, those that the pooler has.
+	// Connections are those in the pools of an orchestrator, and the one that listens. For the
+	// database they are the sessions of all orchestrators; with a pooler, those that the pooler has.
 	Connections int `json:"connections"`
 }
+
+// DatabaseUsage is the name of what the database uses.
+const DatabaseUsage = "database"
 
 // Timings are how long it took to recover.
 type Timings struct {
