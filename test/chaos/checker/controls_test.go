@@ -334,6 +334,9 @@ var leaseControls = []control{
 		m.fail(m.submit("GOOD", "", history.OK), "dead", "permanent")
 		m.effects[len(m.effects)-1].At += history.Nanos(10 * time.Second)
 	}},
+	{name: "a handler goes on when its time is over", by: "V6", spoil: func(r *record, _ jobs) {
+		r.run.Timeouts["GOOD"], r.run.Bounds.Overlap = time.Duration(tick), time.Millisecond
+	}},
 	{name: "a handler begins before its claim", by: "V6", spoil: func(r *record, j jobs) {
 		effectsOf(r, j.plain[0], func(e *history.Effect) bool {
 			if e.Event == history.Began {

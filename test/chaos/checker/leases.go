@@ -88,6 +88,7 @@ func (r *record) oneHandler(f *findings) {
 	if r.run.Bounds.Overlap > 0 {
 		r.inTime(f, known, began)
 		r.outlived(f, known, began)
+		r.timeouts(f, known)
 	}
 }
 
@@ -128,6 +129,21 @@ func (r *record) inTime(f *findings, known map[attempt]*lease, began map[string]
 			if next.Fence > e.Fence && r.tooLate(l, next.At, e.At) {
 				f.add(e.JobID, []string{next.at, e.at}, "the attempt with the fence %d went on after that with the fence %d had begun", e.Fence, next.Fence)
 			}
+		}
+	}
+}
+
+// timeouts judges handlers that go on when their time is over: they are asked to stop, and
+// killed soon after that.
+func (r *record) timeouts(f *findings, known map[attempt]*lease) {
+	for _, e := range r.effects {
+		began, timeout := r.handled[attempt{e.JobID, e.Fence}].began, r.run.Timeouts[e.JobType]
+		if e.Event == history.Began || began == nil || timeout == 0 {
+			continue
+		}
+		f.look()
+		if over := began.At + history.Nanos(timeout); r.tooLate(known[attempt{e.JobID, e.Fence}], over, e.At) {
+			f.add(e.JobID, []string{began.at, e.at}, "the attempt with the fence %d went on after its %s were over", e.Fence, timeout)
 		}
 	}
 }

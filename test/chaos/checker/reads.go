@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"time"
 
 	"github.com/holdfast-jobs/holdfast/test/chaos/history"
 )
@@ -28,6 +29,10 @@ func (r *record) moments(one *story) []moment {
 	return all
 }
 
+// unwritten is for how long a server may have something in memory only that clients have read.
+// PostgreSQL says that this is up to three times wal_writer_delay.
+const unwritten = history.Nanos(time.Second)
+
 // reads are the calls of Get that can be judged: the witness saw all that they may have read.
 // Shortly before a failover or a crash, clients may read what is lost by it.
 func (r *record) reads() []int {
@@ -38,7 +43,7 @@ func (r *record) reads() []int {
 			continue
 		}
 		cut := slices.ContainsFunc(cuts, func(fault history.Fault) bool {
-			return fault.Injected-history.Nanos(r.run.Lease) <= call.Returned && fault.Healed+slack >= call.Started
+			return fault.Injected-unwritten <= call.Returned && fault.Healed+slack >= call.Started
 		})
 		lost := slices.ContainsFunc(r.undone[call.JobID], func(g gap) bool { return g.from <= call.Returned+slack && g.to >= call.Started-slack })
 		if !cut && !lost {

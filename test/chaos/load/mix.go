@@ -97,7 +97,7 @@ func (p *person) payload(jobType string) payload {
 	case "CHAOS_CRASH":
 		return payload{Millis: p.random.IntN(300), Plan: [][]string{{"crash", "succeeds"}, {"fails", "crash", "succeeds"}, {"crash"}}[p.random.IntN(3)]}
 	case "CHAOS_HOSTILE": // longer than its timeout at times
-		return payload{Millis: 200 + p.random.IntN(4000), Plan: []string{"succeeds"}}
+		return payload{Millis: 200 + p.random.IntN(8000), Plan: []string{"succeeds"}}
 	}
 	work := payload{Millis: p.random.IntN(300), Plan: p.plan()}
 	if jobType == "CHAOS_GOOD" && p.random.IntN(25) == 0 {
