@@ -77,6 +77,13 @@ func TestWhatIsAllowedIsNoViolation(t *testing.T) {
 			m.end(job, "queued", "interrupted", 0)
 			m.success(job)
 		}},
+		{name: "a job is held again, and a release that got no answer comes late", more: func(m *maker, _ jobs) {
+			job := m.submit("GOOD", "", history.OK)
+			m.call(history.Call{Verb: history.Hold, JobID: job, Code: 200, Status: "PENDING"})
+			m.call(history.Call{Verb: history.Release, JobID: job, Outcome: history.Unknown})
+			m.call(history.Call{Verb: history.Hold, JobID: job, Code: 200, Status: "PENDING"})
+			m.success(job)
+		}},
 		{name: "a job is read as it was just before its end", spoil: func(r *record, j jobs) {
 			callOf(r, history.Get, j.plain[0]).Status = "RUNNING"
 		}},

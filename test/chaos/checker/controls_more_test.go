@@ -144,6 +144,19 @@ var attemptControls = []control{
 		m.call(history.Call{Verb: history.Hold, JobID: job, Code: 200, Status: "PENDING"})
 		m.success(job)
 	}},
+	{name: "a job starts while it is held for the second time", by: "V9", more: func(m *maker, _ jobs) {
+		job := m.submit("GOOD", "", history.OK)
+		for _, verb := range []history.Verb{history.Hold, history.Release, history.Hold} {
+			m.call(history.Call{Verb: verb, JobID: job, Code: 200, Status: "PENDING"})
+		}
+		m.success(job)
+	}},
+	{name: "a job with a delay begins at once because a release was refused", by: "V9", more: func(m *maker, _ jobs) {
+		job := m.submit("GOOD", "", history.OK)
+		m.calls[len(m.calls)-1].Submissions[0].Delay = time.Minute
+		m.call(history.Call{Verb: history.Release, JobID: job, Outcome: history.Refused, Code: 409})
+		m.success(job)
+	}},
 	{name: "a job with a delay begins at once", by: "V9", more: func(m *maker, _ jobs) {
 		job := m.submit("GOOD", "", history.OK)
 		m.calls[len(m.calls)-1].Submissions[0].Delay = time.Minute

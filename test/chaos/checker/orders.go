@@ -7,11 +7,13 @@ import (
 	"github.com/holdfast-jobs/holdfast/test/chaos/history"
 )
 
-// delayed judges jobs that were to begin later, unless somebody has held them meanwhile.
+// delayed judges jobs that were to begin later, unless somebody may have held or released them
+// meanwhile.
 func (r *record) delayed(f *findings) {
 	delays, held := make(map[string]history.Nanos), make(map[string]bool)
 	for _, call := range r.calls {
-		held[call.JobID] = held[call.JobID] || call.Verb == history.Hold || call.Verb == history.Release
+		holds := call.Verb == history.Hold || call.Verb == history.Release
+		held[call.JobID] = held[call.JobID] || holds && call.Outcome != history.Refused
 		for _, s := range call.Submissions {
 			delays[s.Mark] = history.Nanos(s.Delay)
 		}
@@ -30,27 +32,30 @@ func (r *record) delayed(f *findings) {
 }
 
 // notWhileHeld judges jobs that somebody has held: none starts before somebody asks for its
-// release.
+// release, after each hold anew. A call without an answer may release a job at any later time.
 func (r *record) notWhileHeld(f *findings) {
-	held := make(map[string]history.Nanos)
-	released := make(map[string][]history.Call)
-	for _, call := range r.calls {
+	holds, releases := make(map[string][]int), make(map[string][]history.Call)
+	for i, call := range r.calls {
 		switch {
-		case call.Verb == history.Hold && call.Outcome == history.OK:
-			held[call.JobID] = call.Returned
+		case call.Verb == history.Hold && call.Outcome == history.OK && !r.forgetful(call.Returned):
+			holds[call.JobID] = append(holds[call.JobID], i)
 		case call.Verb == history.Release && call.Outcome != history.Refused:
-			released[call.JobID] = append(released[call.JobID], call)
+			releases[call.JobID] = append(releases[call.JobID], call)
 		}
 	}
 	r.claims(func(one *story, s *step) {
-		since, ok := held[one.id]
-		if !ok || s.holds.claimed < since+slack {
-			return
-		}
-		f.look()
-		asked := func(call history.Call) bool { return call.Started <= s.holds.claimed+slack }
-		if !slices.ContainsFunc(released[one.id], asked) {
-			f.add(one.id, []string{s.line}, "was claimed although it was held")
+		for _, i := range holds[one.id] {
+			hold := r.calls[i]
+			if s.holds.claimed < hold.Returned+slack {
+				continue
+			}
+			f.look()
+			released := func(call history.Call) bool {
+				return call.Started <= s.holds.claimed+slack && returned(call) >= hold.Started
+			}
+			if !slices.ContainsFunc(releases[one.id], released) {
+				f.add(one.id, []string{callLine(i), s.line}, "was claimed although it was held")
+			}
 		}
 	})
 }
