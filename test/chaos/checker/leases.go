@@ -103,7 +103,8 @@ func (r *record) asClaimed(f *findings, known map[attempt]*lease) {
 	})
 	for _, e := range r.effects {
 		at := attempt{e.JobID, e.Fence}
-		if l := known[at]; l != nil && !l.orphaned {
+		// A lease that was there when somebody looked again may have been taken over by then.
+		if l := known[at]; l != nil && !l.orphaned && l.committed != 0 {
 			f.look()
 			if worker, _, _ := strings.Cut(l.worker, "/"); worker != e.by {
 				f.add(e.JobID, []string{l.line, e.at}, "an attempt of %s ran at %s", worker, e.by)
