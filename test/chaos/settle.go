@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -20,7 +19,6 @@ import (
 	"github.com/holdfast-jobs/holdfast/test/chaos/census"
 	"github.com/holdfast-jobs/holdfast/test/chaos/faults"
 	"github.com/holdfast-jobs/holdfast/test/chaos/history"
-	"github.com/holdfast-jobs/holdfast/test/chaos/load"
 	"github.com/holdfast-jobs/holdfast/test/chaos/stage"
 )
 
@@ -260,151 +258,4 @@ func (r *run) count(ctx context.Context, query string) (n int, err error) {
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	err = conn.QueryRow(ctx, query).Scan(&n)
 	return n, err
-}
-
-func (r *run) usage(ctx context.Context) ([]history.Usage, error) {
-	connections, err := r.count(ctx, "select count(*) from pg_stat_activity where application_name like 'holdfast%'")
-	if err != nil {
-		return nil, err
-	}
-	return r.census.Usage(ctx, connections)
-}
-
-// baseline is what is used before the load.
-func (r *run) baseline(ctx context.Context) error {
-	for {
-		used, err := r.usage(ctx)
-		if r.leaks.Baseline = used; err == nil {
-			return nil
-		}
-		r.log.Warn("nobody knows what is used", "error", err)
-		if wait(ctx, time.Second); ctx.Err() != nil {
-			return errors.Join(ctx.Err(), err)
-		}
-	}
-}
-
-// usageAtRest looks until nothing is used any more that need not be: processes and
-// connections take a while to end.
-func (r *run) usageAtRest(ctx context.Context) []history.Usage {
-	for deadline := time.Now().Add(r.grace); ; wait(ctx, time.Second) {
-		now, err := r.usage(ctx)
-		if err != nil {
-			r.log.Warn("nobody knows what is used", "error", err)
-		}
-		if ctx.Err() != nil || time.Now().After(deadline) || err == nil && !r.grown(now) {
-			return now
-		}
-	}
-}
-
-// growth is how much more than at the baseline each process may use. Pools of connections
-// are full after a while.
-var growth = history.Usage{Descendants: 12, Files: 30, Goroutines: 60, Connections: 4 * connections}
-
-// grown reports whether something uses more than it may.
-func (r *run) grown(now []history.Usage) bool {
-	return slices.ContainsFunc(now, func(n history.Usage) bool {
-		return slices.ContainsFunc(r.leaks.Baseline, func(b history.Usage) bool {
-			return b.Name == n.Name && (n.Descendants > b.Descendants+growth.Descendants || n.Files > b.Files+growth.Files ||
-				n.Goroutines > b.Goroutines+growth.Goroutines || n.Connections > b.Connections+growth.Connections)
-		})
-	})
-}
-
-// record ends everything and writes what is left.
-func (r *run) record(ctx context.Context) error {
-	var err error
-	// A plugin that is just being started has a socket and no process.
-	for deadline := time.Now().Add(r.grace); ; wait(ctx, time.Second) {
-		if r.leaks.Sockets, err = census.Sockets(filepath.Join(r.scratch, "tmp"), r.scene.All()); err != nil {
-			return err
-		}
-		if len(r.leaks.Sockets) == 0 || time.Now().After(deadline) || ctx.Err() != nil {
-			break
-		}
-	}
-	// The last rows are read when nothing changes them any more.
-	r.end()
-	if err := r.witness.End(ctx); err != nil {
-		return fmt.Errorf("end of the witness: %w", err)
-	}
-	for deadline := time.Now().Add(r.grace); time.Now().Before(deadline); wait(ctx, 200*time.Millisecond) {
-		if r.leaks.Orphans = r.orphans(); len(r.leaks.Orphans) == 0 {
-			break
-		}
-	}
-	r.cluster.Close()
-	if err := errors.Join(r.calls.Close(), r.faults.Close()); err != nil {
-		return err
-	}
-	processes, err := history.Create[history.Process](filepath.Join(r.dir, history.ProcessesFile))
-	if err != nil {
-		return err
-	}
-	for _, p := range r.census.List() {
-		err = errors.Join(err, processes.Append(p))
-	}
-	if err := errors.Join(err, processes.Close(), r.time()); err != nil {
-		return err
-	}
-	return errors.Join(
-		history.Write(filepath.Join(r.dir, history.LeaksFile), r.leaks),
-		history.Write(filepath.Join(r.dir, history.TimingsFile), r.timings),
-		history.Write(filepath.Join(r.dir, history.RunFile), r.settings()),
-	)
-}
-
-// orphans are processes of orchestrators that still live after their end. The servers are
-// not ended yet.
-func (r *run) orphans() []string {
-	var orphans []string
-	for _, left := range r.census.Left() {
-		if !strings.HasPrefix(left, string(history.Database)) {
-			orphans = append(orphans, left)
-		}
-	}
-	for _, p := range census.Strays(r.scene.Effects) {
-		orphans = append(orphans, fmt.Sprintf("%s (%d)", strings.Join(p.Args(), " "), p.PID))
-	}
-	return orphans
-}
-
-// sweep ends what is left of plugins.
-func (r *run) sweep() {
-	if r.scene == nil {
-		return
-	}
-	for _, p := range census.Strays(r.scene.Effects) {
-		_ = stage.Send(p, syscall.SIGKILL)
-	}
-}
-
-// settings is what was set, and how much is expected of the run.
-func (r *run) settings() history.Run {
-	var recorded []string
-	attempts := make(map[string]int)
-	retries, timeouts := make(map[string]time.Duration), make(map[string]time.Duration)
-	for _, plugin := range r.scene.Plugins {
-		for _, name := range plugin.Types {
-			attempts[name], retries[name], timeouts[name] = load.MaxAttempts, shortestRetry, cmp.Or(plugin.Timeout, timeout)
-			recorded = append(recorded, name)
-		}
-	}
-	h := history.Run{
-		Seed: r.seed, Commit: r.commit, Started: history.Nanos(r.began.UnixNano()), Ended: r.now(), Duration: r.duration,
-		Lease: lease, ReapInterval: lease / 6, Grace: r.grace, MaxAttempts: attempts, Retries: retries, Timeouts: timeouts, Recorded: recorded,
-		Unsubmitted: []string{stage.TickType}, Synchronous: true, Pooler: r.pooled,
-		Bounds: history.Bounds{
-			Overlap: 2 * time.Second,
-			Growth:  growth,
-		},
-		Minimums: r.minimums(),
-	}
-	if r.strict {
-		h.Bounds.ReclaimSameHost, h.Bounds.ReclaimElsewhere = time.Second, lease+lease/6+time.Second
-		h.Bounds.FirstAccept, h.Bounds.FirstClaim = firstAcceptWithin, firstClaimWithin
-		h.Bounds.Overlap, h.Bounds.Drained = time.Second, 3*time.Minute
-	}
-	return h
 }
