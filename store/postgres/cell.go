@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
@@ -15,7 +14,7 @@ import (
 // with one of before there were cells: they are none. Use a URL that leads through no
 // pooler.
 func ReadCell(ctx context.Context, url string) (cell job.Cell, err error) {
-	err = withConn(ctx, url, func(conn *pgx.Conn) error {
+	err = withConn(ctx, url, "cell", sessionSettings, func(conn *pgx.Conn) error {
 		var known bool
 		if err := conn.QueryRow(ctx, sql.Text("has_cells")).Scan(&known); err != nil || !known {
 			return err
@@ -39,7 +38,7 @@ func CellIn(ctx context.Context, from Querier) (job.Cell, error) {
 // is job.ErrWrongCell. Several processes may call it at once.
 func TakeCell(ctx context.Context, url string, cell job.Cell) error {
 	var has job.Cell
-	err := withConn(ctx, url, func(conn *pgx.Conn) error {
+	err := withConn(ctx, url, "cell", sessionSettings, func(conn *pgx.Conn) error {
 		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) (err error) {
 			has, err = TakeCellIn(ctx, tx, cell)
 			return err
@@ -60,20 +59,4 @@ func TakeCellIn(ctx context.Context, tx pgx.Tx, cell job.Cell) (job.Cell, error)
 	var has int16
 	err := tx.QueryRow(ctx, sql.Text("take_cell"), int16(number)).Scan(&has)
 	return job.CellOf(uint8(has)), err //nolint:gosec // a constraint bounds it
-}
-
-// withConn runs do on a connection of its own, and translates its error.
-func withConn(ctx context.Context, url string, do func(*pgx.Conn) error) error {
-	cfg, err := pgx.ParseConfig(url)
-	if err != nil {
-		return fmt.Errorf("read database URL: %w", err)
-	}
-	cfg.ConnectTimeout = ConnectTimeout
-	setUp(cfg, sessionSettings, "holdfast cell")
-	conn, err := pgx.ConnectConfig(ctx, cfg)
-	if err != nil {
-		return Translate("connect", err)
-	}
-	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	return Translate("cell", do(conn))
 }

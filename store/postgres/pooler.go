@@ -8,15 +8,21 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store/sql"
 )
 
 const (
+	// poolerPatience bounds the whole check: a pooler without a server accepts connections and lets
+	// their statements wait.
+	poolerPatience = ConnectTimeout
 	// probePatience is how long the probe for prepared statements waits for a second session of
 	// the server's. A pooler that has one only makes it wait.
 	probePatience = time.Second
 	// probe is the name of the statement that the probe prepares.
 	probe = "holdfast_probe"
+	// probing is the purpose of its connections.
+	probing = "pooler"
 )
 
 // ErrForgetfulPooler says that a pooler gives a client's transactions to different sessions,
@@ -28,6 +34,16 @@ var ErrForgetfulPooler = errors.New("the pooler does not keep prepared statement
 // the same database, and ErrForgetfulPooler if the pooler can be seen to lose prepared statements.
 // Neither needs the schema. The error is job.ErrUnavailable if waiting may help.
 func CheckPooler(ctx context.Context, through, direct string) error {
+	bounded, cancel := context.WithTimeout(ctx, poolerPatience)
+	defer cancel()
+	err := checkPooler(bounded, through, direct)
+	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+		return fmt.Errorf("database.url: %w: no answer through the pooler within %s", job.ErrUnavailable, poolerPatience)
+	}
+	return err
+}
+
+func checkPooler(ctx context.Context, through, direct string) error {
 	pooled, err := locate(ctx, through)
 	if err != nil {
 		return fmt.Errorf("database.url: %w", err)
@@ -45,43 +61,35 @@ func CheckPooler(ctx context.Context, through, direct string) error {
 	return nil
 }
 
-// place is where a database is.
-type place struct {
-	// Cluster was drawn when the server's data directory was made. Standbys share it.
-	Cluster int64
-	Name    string
-}
-
-func match(pooled, straight place) error {
+// match compares the servers and the databases that both URLs lead to.
+func match(pooled, straight Server) error {
 	switch {
-	case pooled.Name != straight.Name:
-		return fmt.Errorf("database.url leads to the database %q and database.direct_url to %q: both must lead to the same one", pooled.Name, straight.Name)
+	case pooled.Database != straight.Database:
+		return fmt.Errorf("database.url leads to the database %q and database.direct_url to %q: both must lead to the same one", pooled.Database, straight.Database)
 	case pooled.Cluster != straight.Cluster:
 		return fmt.Errorf("database.url and database.direct_url lead to databases %q of different servers (system identifiers %d and %d): both must lead to the same one",
-			pooled.Name, pooled.Cluster, straight.Cluster)
+			pooled.Database, pooled.Cluster, straight.Cluster)
 	}
 	return nil
 }
 
-func locate(ctx context.Context, url string) (is place, err error) {
-	err = withPooledConn(ctx, url, func(conn *pgx.Conn) error {
-		found, err := Rows(ctx, conn, "which_database", pgx.RowToStructByName[place])
-		if err == nil {
-			is = found[0]
-		}
+// locate returns where the URL leads.
+func locate(ctx context.Context, url string) (at Server, err error) {
+	err = withConn(ctx, url, probing, pooledSettings(), func(conn *pgx.Conn) error {
+		at, err = serverOf(ctx, conn)
 		return err
 	})
-	return is, err
+	return at, err
 }
 
 // probeStatements prepares a statement in one session and runs it while the session that most
 // poolers would choose for that is in use.
 func probeStatements(ctx context.Context, url string) error {
-	return withPooledConn(ctx, url, func(first *pgx.Conn) error {
+	return withConn(ctx, url, probing, pooledSettings(), func(first *pgx.Conn) error {
 		if _, err := first.Prepare(ctx, probe, sql.Text("clock")); err != nil {
 			return err
 		}
-		return withPooledConn(ctx, url, func(second *pgx.Conn) error {
+		return withConn(ctx, url, probing, pooledSettings(), func(second *pgx.Conn) error {
 			busy, err := second.Begin(ctx)
 			if err != nil {
 				return err
@@ -99,21 +107,4 @@ func probeStatements(ctx context.Context, url string) error {
 			return err
 		})
 	})
-}
-
-// withPooledConn runs do on a connection that leads through a pooler, perhaps, and translates its error.
-func withPooledConn(ctx context.Context, url string, do func(*pgx.Conn) error) error {
-	cfg, err := pgx.ParseConfig(url)
-	if err != nil {
-		return fmt.Errorf("read database URL: %w", err)
-	}
-	cfg.ConnectTimeout = ConnectTimeout
-	cfg.DefaultQueryExecMode = pgx.QueryExecModeExec
-	setUp(cfg, pooledSettings(), "holdfast pooler")
-	conn, err := pgx.ConnectConfig(ctx, cfg)
-	if err != nil {
-		return Translate("connect", err)
-	}
-	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	return Translate("pooler", do(conn))
 }

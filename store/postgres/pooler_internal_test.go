@@ -7,7 +7,8 @@ import (
 )
 
 func TestDatabasesMatchByServerAndName(t *testing.T) {
-	require.NoError(t, match(place{1, "a"}, place{1, "a"}))
-	require.ErrorContains(t, match(place{1, "a"}, place{1, "b"}), `database.url leads to the database "a" and database.direct_url to "b"`)
-	require.ErrorContains(t, match(place{1, "a"}, place{2, "a"}), `different servers (system identifiers 1 and 2)`)
+	here := Server{Cluster: 1, Database: "a", Timeline: 2}
+	require.NoError(t, match(here, Server{Cluster: 1, Database: "a"}), "a standby of the same")
+	require.ErrorContains(t, match(here, Server{Cluster: 1, Database: "b"}), `database.url leads to the database "a" and database.direct_url to "b"`)
+	require.ErrorContains(t, match(here, Server{Cluster: 2, Database: "a"}), `different servers (system identifiers 1 and 2)`)
 }

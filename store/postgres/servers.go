@@ -24,6 +24,8 @@ type Server struct {
 	// Cluster is the same for a primary and its standbys.
 	Cluster int64
 	Started time.Time
+	// Database is the name of the one that the session is in, as the server calls it.
+	Database string
 	// Timeline is the one on which the server takes writes; 0 if it takes none.
 	Timeline int32
 }
@@ -90,6 +92,11 @@ func identify(ctx context.Context, cfg *pgx.ConnConfig) (server Server, err erro
 		return server, err
 	}
 	defer func() { err = cmp.Or(err, conn.Close(ctx)) }()
+	return serverOf(ctx, conn)
+}
+
+// serverOf returns the server and the database that a session is in, or the driver's error.
+func serverOf(ctx context.Context, conn *pgx.Conn) (server Server, err error) {
 	rows, err := conn.Query(ctx, sql.Text("server"))
 	if err != nil {
 		return server, err

@@ -81,38 +81,45 @@ func Unlimited(url string) (*pgx.ConnConfig, error) {
 // Sessions that start later have them, whoever starts them. It returns how many settings
 // it changed. Several processes may call it at once.
 func SetDefaults(ctx context.Context, url string) (changed int, err error) {
-	cfg, err := pgx.ParseConfig(url)
-	if err != nil {
-		return 0, fmt.Errorf("read database URL: %w", err)
-	}
-	cfg.ConnectTimeout = ConnectTimeout
-	setUp(cfg, sessionSettings, "holdfast settings")
-	conn, err := pgx.ConnectConfig(ctx, cfg)
-	if err != nil {
-		return 0, Translate("connect", err)
-	}
-	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, sql.Text("lock_settings")); err != nil {
-			return err
-		}
-		names := slices.Sorted(maps.Keys(sessionSettings))
-		changes, err := Rows(ctx, tx, "role_settings", pgx.RowTo[string], names, Column(names, func(name string) string { return sessionSettings[name] }))
-		if err != nil {
-			return err
-		}
-		for _, change := range changes {
-			if _, err := tx.Exec(ctx, change); err != nil {
+	err = withConn(ctx, url, "settings", sessionSettings, func(conn *pgx.Conn) error {
+		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, sql.Text("lock_settings")); err != nil {
 				return err
 			}
-		}
-		changed = len(changes)
-		return nil
+			names := slices.Sorted(maps.Keys(sessionSettings))
+			changes, err := Rows(ctx, tx, "role_settings", pgx.RowTo[string], names, Column(names, func(name string) string { return sessionSettings[name] }))
+			if err != nil {
+				return err
+			}
+			for _, change := range changes {
+				if _, err := tx.Exec(ctx, change); err != nil {
+					return err
+				}
+			}
+			changed = len(changes)
+			return nil
+		})
 	})
 	if err != nil {
-		return 0, Translate("set the role's defaults", err)
+		return 0, err
 	}
 	return changed, nil
+}
+
+// withConn runs do on a connection of its own, called after what it is for, and translates its error.
+func withConn(ctx context.Context, url, purpose string, settings map[string]string, do func(*pgx.Conn) error) error {
+	cfg, err := pgx.ParseConfig(url)
+	if err != nil {
+		return fmt.Errorf("read database URL: %w", err)
+	}
+	cfg.ConnectTimeout = ConnectTimeout
+	setUp(cfg, settings, "holdfast "+purpose)
+	conn, err := pgx.ConnectConfig(ctx, cfg)
+	if err != nil {
+		return Translate("connect", err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	return Translate(purpose, do(conn))
 }
 
 // Listener returns the configuration of a connection that listens. It leads through no

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -239,6 +240,17 @@ func TestAPoolerWithOneSessionForgetsNothing(t *testing.T) {
 	past := pgtest.URL(t)
 	through := pgbouncer.Start(t, past, map[string]string{"default_pool_size": "1"})
 	require.NoError(t, postgres.CheckPooler(t.Context(), through, past))
+}
+
+func TestAPoolerThatLetsStatementsWaitIsUnavailable(t *testing.T) {
+	past := pgtest.URL(t)
+	through := pgbouncer.Start(t, past, map[string]string{"default_pool_size": "1"})
+	holder, err := pgx.Connect(t.Context(), through)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = holder.Close(context.WithoutCancel(t.Context())) })
+	_, err = holder.Exec(t.Context(), "begin")
+	require.NoError(t, err)
+	require.ErrorIs(t, postgres.CheckPooler(t.Context(), through, past), job.ErrUnavailable)
 }
 
 func TestAPoolerWithoutADirectURLIsNamed(t *testing.T) {
