@@ -53,7 +53,7 @@ func (t *Tracer) changed(ctx context.Context, did string, changed job.View, aske
 	}
 	request := trace.SpanFromContext(ctx)
 	now := within(request)
-	span := begin(t.exporter, parent.WithSpanID(newSpanID()), parent, trace.SpanKindInternal, did, changed.Type, now.Add(-time.Since(asked)))
+	span := begin(t.exporter, parent.WithSpanID(newSpanID()), parent, trace.SpanKindInternal, did, changed.Type, now.Add(asked.Sub(now)))
 	span.set(attrJob.String(changed.ID.String()), attrType.String(changed.Type),
 		attrTenant.String(changed.Tenant), attrState.String(string(changed.State)))
 	span.set(about...)

@@ -32,6 +32,17 @@ func TestARequestHasASpanInTheTraceOfItsJobWithALinkBack(t *testing.T) {
 	}
 }
 
+func TestASpanOfWhatARequestDidLiesWithinTheRequest(t *testing.T) {
+	tracer, told := recorded(t)
+	ctx, request := sdk.NewTracerProvider().Tracer("").Start(context.Background(), "the request")
+	began := request.(sdk.ReadOnlySpan).StartTime()
+	tracer.Canceled(ctx, job.View{Type: "MAIL", Trace: job.Trace{Parent: parent}}, began)
+	request.End()
+	did := told()["cancel MAIL"]
+	require.False(t, did.StartTime.Before(began), "began %s too early", began.Sub(did.StartTime))
+	require.False(t, did.EndTime.After(request.(sdk.ReadOnlySpan).EndTime()))
+}
+
 func TestAJobThatExpiresHasASpanWithTheReason(t *testing.T) {
 	tracer, told := recorded(t)
 	lapsed := job.Lapsed{ID: job.ID{1}, Type: "MAIL", Reason: "expired", Trace: job.Trace{Parent: parent}}
