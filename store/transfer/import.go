@@ -156,11 +156,10 @@ func closeEmpty(ctx context.Context, tx pgx.Tx, c closure) error {
 	if err := closeLedger(ctx, tx, c, "the ledger is closed: an import has not finished"); err != nil {
 		return err
 	}
-	if _, err := tx.Exec(ctx, "select set_config($1, $2, true)", pass, c.Export); err != nil {
+	if err := run(ctx, tx, "transfer_pass", c.Export); err != nil {
 		return err
 	}
-	// A migration has put it there.
-	if _, err := tx.Exec(ctx, "delete from last_event where id = 0"); err != nil {
+	if err := run(ctx, tx, "transfer_empty"); err != nil {
 		return err
 	}
 	for _, table := range allTables() {
@@ -214,20 +213,18 @@ func (i *importer) write(ctx context.Context, file *os.File) error {
 // writeSegment also writes how much is in. The row of that is locked, so two imports never
 // write the same segment.
 func (i *importer) writeSegment(ctx context.Context, tx pgx.Tx, table string, s *segment) error {
-	var at int64
-	err := tx.QueryRow(ctx, "select bytes from ledger_closure where export_id = $1 for update", i.found.header.Export).Scan(&at)
+	at, err := postgres.Rows(ctx, tx, "transfer_place", pgx.RowTo[int64], i.found.header.Export)
 	if err != nil {
 		return err
 	}
-	if at != i.bytes && (at != 0 || i.rows != 0) {
+	if len(at) != 1 || at[0] != i.bytes && (at[0] != 0 || i.rows != 0) {
 		return errors.New("another import of the same file is running")
 	}
-	if _, err := tx.Exec(ctx, "select set_config($1, $2, true)", pass, i.found.header.Export); err != nil {
+	if err := run(ctx, tx, "transfer_pass", i.found.header.Export); err != nil {
 		return err
 	}
 	if table == "jobs" {
-		// Nobody else sees it off: the lock that this takes is held until the commit.
-		if _, err := tx.Exec(ctx, "alter table jobs disable trigger "+birth); err != nil {
+		if err := run(ctx, tx, "transfer_allow_births"); err != nil {
 			return err
 		}
 	}
@@ -235,13 +232,11 @@ func (i *importer) writeSegment(ctx context.Context, tx pgx.Tx, table string, s 
 		return err
 	}
 	if table == "jobs" {
-		if _, err := tx.Exec(ctx, "alter table jobs enable trigger "+birth); err != nil {
+		if err := run(ctx, tx, "transfer_check_births"); err != nil {
 			return err
 		}
 	}
-	_, err = tx.Exec(ctx, "update ledger_closure set bytes = $2, rows = $3 where export_id = $1",
-		i.found.header.Export, i.bytes+s.bytes, i.rows+s.rows)
-	return err
+	return run(ctx, tx, "transfer_advance", i.found.header.Export, i.bytes+s.bytes, i.rows+s.rows)
 }
 
 // segment is the rest of a segment, as COPY reads it.
@@ -342,11 +337,11 @@ func (i *importer) finish(ctx context.Context) error {
 			if last == 0 {
 				continue
 			}
-			if _, err := tx.Exec(ctx, "select setval($1::regclass, $2)", quoted(name), last); err != nil {
+			if err := run(ctx, tx, "transfer_set_sequence", quoted(name), last); err != nil {
 				return fmt.Errorf("set the sequence %s: %w", name, err)
 			}
 		}
-		if _, err := tx.Exec(ctx, opening); err != nil {
+		if err := openLedger(ctx, tx); err != nil {
 			return fmt.Errorf("open the ledger: %w", err)
 		}
 		if cell := i.found.header.cell(); cell != (job.Cell{}) {

@@ -47,6 +47,13 @@ func within(ctx context.Context, conn *pgx.Conn, options pgx.TxOptions, f func(p
 	})
 }
 
+// run runs a statement of store/sql that returns nothing of use.
+func run(ctx context.Context, tx pgx.Tx, statement string, args ...any) error {
+	unread := func(pgx.CollectableRow) (struct{}, error) { return struct{}{}, nil }
+	_, err := postgres.Rows(ctx, tx, statement, unread, args...)
+	return err
+}
+
 // disagreement is a row of the audit.
 type disagreement struct {
 	ID      job.ID `db:"job_id"`

@@ -421,7 +421,7 @@ func TestAUserWhoOwnsTheDatabaseCanMoveIt(t *testing.T) {
 }
 
 func keywords(c *pgx.ConnConfig) string {
-	return fmt.Sprintf("host=%s port=%d dbname=%s password=%s sslmode=disable", c.Host, c.Port, c.Database, text(c.Password))
+	return fmt.Sprintf("host=%s port=%d dbname=%s password=%s sslmode=disable", c.Host, c.Port, c.Database, "'"+strings.ReplaceAll(c.Password, "'", `\'`)+"'")
 }
 
 func TestSegmentsAreCutByBytesToo(t *testing.T) {
