@@ -101,7 +101,7 @@ func TestEveryHeaderSaysWhatItsStatementDoes(t *testing.T) {
 }
 
 func TestEveryAdvisoryLockHasOneMeaning(t *testing.T) {
-	number := regexp.MustCompile(`advisory_xact_lock\((\d+)\)`)
+	number := regexp.MustCompile(`advisory_(?:xact_)?lock\((\d+)\)`)
 	users := make(map[string][]string)
 	for _, name := range statements(t) {
 		_, body := split(sql.Text(name))
@@ -118,6 +118,7 @@ func TestEveryAdvisoryLockHasOneMeaning(t *testing.T) {
 		"4653013": {"tidy_unique"},
 		"4653014": {"lock_following"},
 		"4653018": {"lock_settings"},
+		"4653019": {"lock_transfer"},
 		"4653017": {"delete_dead", "delete_ended"},
 	}, users)
 	header, _ := split(sql.Text("lock_admission"))

@@ -62,7 +62,7 @@ func Check(ctx context.Context, url string) error {
 // Reopen lets a ledger that was exported change again. It returns false if it was open.
 // The caller must know that the file is imported nowhere, or every job could run twice.
 func Reopen(ctx context.Context, url string) (bool, error) {
-	conn, err := connect(ctx, url)
+	conn, err := connectAlone(ctx, url)
 	if err != nil {
 		return false, err
 	}
@@ -87,6 +87,8 @@ func readClosure(ctx context.Context, conn postgres.Querier) (*closure, error) {
 	}
 	found, err := postgres.Rows(ctx, conn, "transfer_closure", pgx.RowToStructByName[closure])
 	switch {
+	case answers(err, undefinedTable):
+		return nil, nil // opened meanwhile
 	case err != nil:
 		return nil, postgres.Translate(operation, err)
 	case len(found) != 1:

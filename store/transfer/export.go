@@ -69,7 +69,8 @@ const unfinished = ".partial"
 
 // Export closes the ledger and writes it to a new file. If it is interrupted, it goes on
 // when it is called again with the same path; until the file is whole, it is named
-// path.partial. It refuses a ledger on which somebody works.
+// path.partial. It refuses a ledger on which somebody works, and one that another export or
+// import is working on.
 func Export(ctx context.Context, url, path string, note func(Progress)) (Report, error) {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		if err == nil {
@@ -82,7 +83,7 @@ func Export(ctx context.Context, url, path string, note func(Progress)) (Report,
 		return Report{}, err
 	}
 	defer func() { _ = file.Close() }()
-	conn, err := connect(ctx, url)
+	conn, err := connectAlone(ctx, url)
 	if err != nil {
 		return Report{}, errors.Join(err, discardEmpty(file))
 	}

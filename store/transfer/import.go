@@ -26,27 +26,25 @@ func Read(ctx context.Context, path string, note func(Progress)) (Report, error)
 
 // Import writes a file into an empty database that has the schema of the file. The file is
 // checked first. If Import is interrupted, it goes on when it is called again with the
-// same file. Until it is done, the database refuses everybody else's changes.
+// same file. Until it is done, the database refuses everybody else's changes, and all other
+// imports and exports.
 func Import(ctx context.Context, url, path string, note func(Progress)) (Report, error) {
 	file, found, err := openFile(ctx, path, note)
 	if err != nil {
 		return Report{}, err
 	}
 	defer func() { _ = file.Close() }()
-	conn, err := connect(ctx, url)
+	conn, err := connectAlone(ctx, url)
 	if err != nil {
 		return Report{}, err
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	begun, columns, err := beginImport(ctx, conn, found)
+	i, err := newImporter(ctx, conn, file, found, note)
 	if err != nil {
 		return Report{}, err
 	}
-	i := &importer{conn: conn, found: found, columns: columns, note: note, bytes: begun.Bytes, rows: begun.Rows}
-	if i.bytes == 0 {
-		i.bytes = int64(len(found.headerLine)) + 1
-	}
-	if err := i.write(ctx, file); err != nil {
+	resumed := i.rows
+	if err := i.write(ctx); err != nil {
 		return Report{}, err
 	}
 	if err := i.analyze(ctx); err != nil {
@@ -55,7 +53,7 @@ func Import(ctx context.Context, url, path string, note func(Progress)) (Report,
 	if err := i.finish(ctx); err != nil {
 		return Report{}, err
 	}
-	return found.report(path, begun.Rows), nil
+	return found.report(path, resumed), nil
 }
 
 // report is of a whole file.
@@ -94,21 +92,29 @@ func beginImport(ctx context.Context, conn *pgx.Conn, file scanned) (*closure, m
 		if columns, err = compatible(ctx, tx, file.header); err != nil {
 			return err
 		}
-		switch {
-		case begun == nil:
-			begun = &closure{Export: file.header.Export, Reason: importing, SHA256: file.sha256}
-			if err := sameCell(ctx, tx, file.header); err != nil {
-				return err
-			}
-			return closeEmpty(ctx, tx, *begun)
-		case begun.Reason != importing:
-			return fmt.Errorf("this database cannot be imported into: %w", begun.err())
-		case begun.Export != file.header.Export || begun.SHA256 != file.sha256:
-			return fmt.Errorf("this database has half of another file: %w; to start anew, drop the database", begun.err())
+		if begun != nil {
+			return file.continues(begun)
 		}
-		return nil
+		if err := sameCell(ctx, tx, file.header); err != nil {
+			return err
+		}
+		begun = &closure{Export: file.header.Export, Reason: importing, SHA256: file.sha256}
+		return closeEmpty(ctx, tx, *begun)
 	})
 	return begun, columns, err
+}
+
+// continues returns an error unless the ledger was closed for this import.
+func (s scanned) continues(c *closure) error {
+	switch {
+	case c == nil:
+		return errFinished
+	case c.Reason != importing:
+		return fmt.Errorf("this database cannot be imported into: %w", c.err())
+	case c.Export != s.header.Export || c.SHA256 != s.sha256:
+		return fmt.Errorf("this database has half of another file: %w; to start anew, drop the database", c.err())
+	}
+	return nil
 }
 
 // compatible returns what the database has of the tables, or an error if that is not what
@@ -178,6 +184,7 @@ func closeEmpty(ctx context.Context, tx pgx.Tx, c closure) error {
 // importer writes a file into a database.
 type importer struct {
 	conn    *pgx.Conn
+	file    *os.File
 	found   scanned
 	columns map[string]shape
 	note    func(Progress)
@@ -185,12 +192,27 @@ type importer struct {
 	bytes, rows int64
 }
 
+func newImporter(ctx context.Context, conn *pgx.Conn, file *os.File, found scanned, note func(Progress)) (*importer, error) {
+	begun, columns, err := beginImport(ctx, conn, found)
+	if err != nil {
+		return nil, err
+	}
+	i := &importer{conn: conn, file: file, found: found, columns: columns, note: note, bytes: begun.Bytes, rows: begun.Rows}
+	if i.bytes == 0 {
+		i.bytes = int64(len(found.headerLine)) + 1
+	}
+	return i, nil
+}
+
+// errFinished is for an import that has lost its session's lock, as through a pooler.
+var errFinished = errors.New("the import is done: another one has finished it")
+
 // write writes the segments that are not in yet, each in a transaction.
-func (i *importer) write(ctx context.Context, file *os.File) error {
-	if _, err := file.Seek(i.bytes, io.SeekStart); err != nil {
+func (i *importer) write(ctx context.Context) error {
+	if _, err := i.file.Seek(i.bytes, io.SeekStart); err != nil {
 		return err
 	}
-	source := newLines(file)
+	source := newLines(i.file)
 	for i.rows < i.found.header.Rows() {
 		i.note(Progress{Writing, i.rows, i.found.header.Rows()})
 		line, err := source.next()
@@ -211,14 +233,16 @@ func (i *importer) write(ctx context.Context, file *os.File) error {
 }
 
 // writeSegment also writes how much is in. The row of that is locked, so two imports never
-// write the same segment.
+// write the same segment, whatever has become of the lock of their sessions.
 func (i *importer) writeSegment(ctx context.Context, tx pgx.Tx, table string, s *segment) error {
 	at, err := postgres.Rows(ctx, tx, "transfer_place", pgx.RowTo[int64], i.found.header.Export)
-	if err != nil {
+	switch {
+	case answers(err, undefinedTable):
+		return errFinished
+	case err != nil:
 		return err
-	}
-	if len(at) != 1 || at[0] != i.bytes && (at[0] != 0 || i.rows != 0) {
-		return errors.New("another import of the same file is running")
+	case len(at) != 1 || at[0] != i.bytes && (at[0] != 0 || i.rows != 0):
+		return errors.New("another import has written to the database meanwhile; run the command again when it is done")
 	}
 	if err := run(ctx, tx, "transfer_pass", i.found.header.Export); err != nil {
 		return err
@@ -310,6 +334,9 @@ func (i *importer) analyze(ctx context.Context) error {
 // finish opens the ledger, if the database has exactly the rows of the file.
 func (i *importer) finish(ctx context.Context) error {
 	return within(ctx, i.conn, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, func(tx pgx.Tx) error {
+		if err := i.lockClosure(ctx, tx); err != nil {
+			return err
+		}
 		if err := audit(ctx, tx); err != nil {
 			return err
 		}
@@ -351,4 +378,21 @@ func (i *importer) finish(ctx context.Context) error {
 		}
 		return nil
 	})
+}
+
+// lockClosure comes before the transaction reads anything, so that it sees what another
+// import has done. After the comparison, it would be too late: sequences that were set stay so.
+func (i *importer) lockClosure(ctx context.Context, tx pgx.Tx) error {
+	err := run(ctx, tx, "transfer_lock_closure")
+	if answers(err, undefinedTable) {
+		return errFinished
+	}
+	if err != nil {
+		return fmt.Errorf("become the one who opens the ledger: %w", err)
+	}
+	found, err := readClosure(ctx, tx)
+	if err != nil {
+		return err
+	}
+	return i.found.continues(found)
 }

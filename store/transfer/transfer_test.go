@@ -346,40 +346,6 @@ func TestAnInterruptedImportGoesOnWhereItWas(t *testing.T) {
 	require.ErrorContains(t, err, "the database is not empty")
 }
 
-func TestTwoImportsAtOnceWriteNothingTwice(t *testing.T) {
-	source, target := filled(t, someJobs), pgtest.URL(t)
-	path := exportTo(t, source)
-	errs := make(chan error, 2)
-	for range cap(errs) {
-		go func() {
-			_, err := Import(context.WithoutCancel(t.Context()), target, path, unseen)
-			errs <- err
-		}()
-	}
-	failed := []error{<-errs, <-errs}
-	require.True(t, failed[0] == nil || failed[1] == nil, "%v", failed)
-	require.False(t, failed[0] == nil && failed[1] == nil)
-	require.Equal(t, content(t, source), content(t, target))
-}
-
-func TestAnImportThatAnotherHasOvertakenWritesNothing(t *testing.T) {
-	source, target := filled(t, someJobs), pgtest.URL(t)
-	path := exportTo(t, source)
-	overtaken := false
-	_, err := Import(t.Context(), target, path, func(at Progress) {
-		if at.Step == Writing && at.Rows > 0 && !overtaken {
-			overtaken = true
-			ctx, note := stopAfter(t, Writing, 2)
-			_, err := Import(ctx, target, path, note)
-			require.Error(t, err)
-		}
-	})
-	require.ErrorContains(t, err, "another import of the same file is running")
-	_, err = Import(t.Context(), target, path, unseen)
-	require.NoError(t, err)
-	require.Equal(t, content(t, source), content(t, target))
-}
-
 // A trigger spoils a row as it arrives: only the comparison at the end can tell.
 func TestADatabaseThatIsNotLikeTheFileStaysClosed(t *testing.T) {
 	path := exportTo(t, filled(t, 100))

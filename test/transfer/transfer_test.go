@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -234,6 +235,43 @@ func TestALedgerInAllStatesMovesWholeWhileTheCommandsAreKilled(t *testing.T) {
 		rows += want
 	}
 	require.Equal(t, exported.Rows, rows)
+}
+
+// Whoever loses the connection to a machine runs the command again, and the first may live on.
+func TestACommandIsRefusedWhileAnotherIsAtWorkEvenIfItStandsStill(t *testing.T) {
+	source, target, dir := pgtest.URL(t), pgtest.URL(t), t.TempDir()
+	require.NoError(t, fullledger.Fill(t.Context(), source, 25_000))
+	to := connect(t, target)
+	path := filepath.Join(dir, "ledger.ndjson")
+	into := func(args ...string) []string { return append([]string{"--set", "database.url=" + target}, args...) }
+	run(t, dir, 0, "--set", "database.url="+source, "export", path)
+
+	first := command(t, dir, into("import", path)...)
+	var output bytes.Buffer
+	first.Stdout, first.Stderr = &output, &output
+	require.NoError(t, first.Start())
+	require.Eventually(t, func() bool {
+		return count(t, to, "select count(*) from pg_class where relname = 'ledger_closure'") > 0 && count(t, to, "select rows from ledger_closure") > 0
+	}, rigtest.Patience, 5*time.Millisecond)
+	require.NoError(t, first.Process.Signal(syscall.SIGSTOP))
+	refused := map[string]*exec.Cmd{} // each waits for some seconds, so they do that together
+	outputs := map[string]*bytes.Buffer{}
+	for name, args := range map[string][]string{"import": {"import", path}, "export": {"export", path + "2"}, "reopen": {"export", "--reopen"}} {
+		c, said := command(t, dir, into(args...)...), &bytes.Buffer{}
+		c.Stdout, c.Stderr = said, said
+		require.NoError(t, c.Start())
+		refused[name], outputs[name] = c, said
+	}
+	for name, c := range refused {
+		require.Error(t, c.Wait(), name)
+		require.Contains(t, outputs[name].String(), "another import or export is running on this database; wait until it is done", name)
+	}
+	require.NoError(t, first.Process.Signal(syscall.SIGCONT))
+	require.NoError(t, first.Wait(), output.String())
+	require.Contains(t, output.String(), "imported 25,000 jobs")
+	sound(t, target)
+	require.Contains(t, run(t, dir, 1, into("import", path)...), "the database is not empty")
+	require.NoFileExists(t, path+"2.partial")
 }
 
 // killWhen kills the process when ready returns true. It returns false if the process ended
