@@ -135,6 +135,10 @@ func TestALedgerMovesFromTheEmbeddedPostgreSQLToAServer(t *testing.T) {
 	require.Contains(t, run(t, dir, 1, "serve", "--set", "server.address=127.0.0.1:0"), "the ledger is closed: it was exported at 20")
 	require.Contains(t, run(t, dir, 1, "migrate", "up"), "the ledger is closed")
 	require.Contains(t, run(t, dir, 0, "list", "--direct"), later, "it can still be read")
+	diagnosis := run(t, dir, 3, "doctor", "--direct")
+	require.Contains(t, diagnosis, "The ledger is closed: it was exported at 20")
+	require.Contains(t, diagnosis, "Use the database that it was imported into")
+	require.NotContains(t, diagnosis, "Start an orchestrator")
 	require.Contains(t, run(t, dir, 1, "cancel", later, "--direct"), "unavailable")
 
 	moved := rigtest.New(t, program, dir, "database.url="+target)
