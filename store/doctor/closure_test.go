@@ -72,7 +72,7 @@ func TestADiagnosisDoesNotTakeHalfAnImportForDamage(t *testing.T) {
 	d, target := open(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	_, err = transfer.Import(ctx, target, path, func(at transfer.Progress) {
+	_, err = transfer.Import(ctx, target, job.Cell{}, path, func(at transfer.Progress) {
 		if at.Step == transfer.Writing && at.Rows > 0 {
 			if ctx.Err() == nil {
 				check := closed(t, d, whileImporting)
@@ -90,7 +90,7 @@ func TestADiagnosisDoesNotTakeHalfAnImportForDamage(t *testing.T) {
 	require.Contains(t, check.Summary, "was interrupted, and 100 rows are in")
 	require.Contains(t, check.Remedy, "Run `orchestrator import` again with the same file")
 
-	_, err = transfer.Import(t.Context(), target, path, unseen)
+	_, err = transfer.Import(t.Context(), target, job.Cell{}, path, unseen)
 	require.NoError(t, err)
 	require.Equal(t, job.Fine, diagnose(t, d)["ledger_and_lists"].Severity)
 }

@@ -28,7 +28,10 @@ func Read(ctx context.Context, path string, note func(Progress)) (Report, error)
 // checked first. If Import is interrupted, it goes on when it is called again with the
 // same file. Until it is done, the database refuses everybody else's changes, and all other
 // imports and exports.
-func Import(ctx context.Context, url, path string, note func(Progress)) (Report, error) {
+//
+// The cell is the one that the configuration says the database is, if any: another file, or
+// another database, is refused.
+func Import(ctx context.Context, url string, cell job.Cell, path string, note func(Progress)) (Report, error) {
 	file, found, err := openFile(ctx, path, note)
 	if err != nil {
 		return Report{}, err
@@ -39,7 +42,7 @@ func Import(ctx context.Context, url, path string, note func(Progress)) (Report,
 		return Report{}, err
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	i, err := newImporter(ctx, conn, file, found, note)
+	i, err := newImporter(ctx, conn, cell, file, found, note)
 	if err != nil {
 		return Report{}, err
 	}
@@ -82,7 +85,7 @@ func openFile(ctx context.Context, path string, note func(Progress)) (*os.File, 
 }
 
 // beginImport closes the database for an import, or finds one that was interrupted.
-func beginImport(ctx context.Context, conn *pgx.Conn, file scanned) (*closure, map[string]shape, error) {
+func beginImport(ctx context.Context, conn *pgx.Conn, cell job.Cell, file scanned) (*closure, map[string]shape, error) {
 	begun, err := readClosure(ctx, conn)
 	if err != nil {
 		return nil, nil, err
@@ -92,11 +95,11 @@ func beginImport(ctx context.Context, conn *pgx.Conn, file scanned) (*closure, m
 		if columns, err = compatible(ctx, tx, file.header); err != nil {
 			return err
 		}
+		if err := sameCell(ctx, tx, file.header, cell); err != nil {
+			return err
+		}
 		if begun != nil {
 			return file.continues(begun)
-		}
-		if err := sameCell(ctx, tx, file.header); err != nil {
-			return err
 		}
 		begun = &closure{Export: file.header.Export, Reason: importing, SHA256: file.sha256}
 		return closeEmpty(ctx, tx, *begun)
@@ -144,17 +147,26 @@ func (h Header) cell() job.Cell {
 }
 
 // sameCell returns an error if the jobs of the file carry another cell than those of the
-// database will. A ledger of no cell fits any database.
-func sameCell(ctx context.Context, tx pgx.Tx, h Header) error {
+// database will, by itself or by the configuration. A ledger of no cell fits any database.
+func sameCell(ctx context.Context, tx pgx.Tx, h Header, configured job.Cell) error {
 	has, err := postgres.CellIn(ctx, tx)
 	if err != nil {
 		return fmt.Errorf("read the cell: %w", err)
 	}
-	if none := (job.Cell{}); h.cell() == none || has == none || h.cell() == has {
+	none := job.Cell{}
+	switch of := h.cell(); {
+	case configured != none && has != none && configured != has:
+		return job.MatchCell(has, configured)
+	case of == none:
 		return nil
+	case has != none && of != has:
+		return fmt.Errorf("%w: the file is of cell %s, and the database is cell %s: a cell keeps its number wherever it moves; "+
+			"import into a database of cell %s, or of none", job.ErrWrongCell, of, has, of)
+	case configured != none && of != configured:
+		return fmt.Errorf("%w: the file is of cell %s, and database.cell is %s: a cell keeps its number wherever it moves; "+
+			"set database.cell to %s, or import the file of cell %s", job.ErrWrongCell, of, configured, of, configured)
 	}
-	return fmt.Errorf("the file is of cell %s, and the database is cell %s: a cell keeps its number wherever it moves; "+
-		"import into a database of cell %s, or of none", h.cell(), has, h.cell())
+	return nil
 }
 
 // closeEmpty closes a database in which no row is to be lost.
@@ -192,8 +204,10 @@ type importer struct {
 	bytes, rows int64
 }
 
-func newImporter(ctx context.Context, conn *pgx.Conn, file *os.File, found scanned, note func(Progress)) (*importer, error) {
-	begun, columns, err := beginImport(ctx, conn, found)
+func newImporter(
+	ctx context.Context, conn *pgx.Conn, cell job.Cell, file *os.File, found scanned, note func(Progress),
+) (*importer, error) {
+	begun, columns, err := beginImport(ctx, conn, cell, found)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/test/pgtest"
 )
 
@@ -36,7 +37,7 @@ func TestOneExportOrImportWorksOnADatabaseAtATime(t *testing.T) {
 	another := exportTo(t, filled(t, 100))
 	refused := func(url, file string) {
 		t.Helper()
-		_, imported := Import(t.Context(), url, file, unseen)
+		_, imported := Import(t.Context(), url, job.Cell{}, file, unseen)
 		_, exported := Export(t.Context(), url, path+"2", unseen)
 		_, reopened := Reopen(t.Context(), url)
 		for what, err := range map[string]error{"import": imported, "export": exported, "reopen": reopened} {
@@ -55,7 +56,7 @@ func TestOneExportOrImportWorksOnADatabaseAtATime(t *testing.T) {
 	for _, step := range []string{Writing, Analyzing, Comparing} {
 		target = pgtest.URL(t)
 		began = false
-		_, err = Import(t.Context(), target, path, once(step, func() {
+		_, err = Import(t.Context(), target, job.Cell{}, path, once(step, func() {
 			began = true
 			refused(target, path)
 		}))
@@ -72,7 +73,7 @@ func TestOfTwoImportsAtOnceTheSecondWaitsAndFindsTheLedger(t *testing.T) {
 	errs := make(chan error, 2)
 	for range cap(errs) {
 		go func() {
-			_, err := Import(context.WithoutCancel(t.Context()), target, path, unseen)
+			_, err := Import(context.WithoutCancel(t.Context()), target, job.Cell{}, path, unseen)
 			errs <- err
 		}()
 	}
@@ -88,7 +89,7 @@ func begun(t testing.TB, url, path string, note func(Progress)) *importer {
 	file, found, err := openFile(t.Context(), path, unseen)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = file.Close() })
-	i, err := newImporter(t.Context(), open(t, url), file, found, note)
+	i, err := newImporter(t.Context(), open(t, url), job.Cell{}, file, found, note)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = i.conn.Close(context.Background()) })
 	return i
@@ -99,7 +100,7 @@ func TestAnImportThatAnotherHasOvertakenWritesNothing(t *testing.T) {
 	path := exportTo(t, source)
 	second := begun(t, target, path, unseen)
 	ctx, note := stopAfter(t, Writing, 2)
-	_, err := Import(ctx, target, path, note)
+	_, err := Import(ctx, target, job.Cell{}, path, note)
 	require.Error(t, err)
 	require.ErrorContains(t, second.write(t.Context()), "another import has written to the database meanwhile")
 	third := begun(t, target, path, unseen)

@@ -245,10 +245,13 @@ func TestALedgerInAllStatesMovesWholeWhileTheCommandsAreKilled(t *testing.T) {
 func TestACommandIsRefusedWhileAnotherIsAtWorkEvenIfItStandsStill(t *testing.T) {
 	source, target, dir := pgtest.URL(t), pgtest.URL(t), t.TempDir()
 	require.NoError(t, fullledger.Fill(t.Context(), source, 25_000))
+	_, err := connect(t, source).Exec(t.Context(), "insert into cell (number) values (0)")
+	require.NoError(t, err)
 	to := connect(t, target)
 	path := filepath.Join(dir, "ledger.ndjson")
 	into := func(args ...string) []string { return append([]string{"--set", "database.url=" + target}, args...) }
 	run(t, dir, 0, "--set", "database.url="+source, "export", path)
+	require.Contains(t, run(t, dir, 1, into("--set", "database.cell=9", "import", path)...), "the file is of cell 0, and database.cell is 9")
 
 	first := command(t, dir, into("import", path)...)
 	var output bytes.Buffer
