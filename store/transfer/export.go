@@ -247,14 +247,14 @@ func writeFile(ctx context.Context, tx pgx.Tx, file *os.File, note func(Progress
 			err = w.endSegment()
 		}
 		if err != nil {
-			return Report{}, errors.Join(err, w.to.Flush()) // what was read need not be read again
+			return Report{}, w.keep(err)
 		}
 	}
 	end, err := done.ends(header)
 	if err != nil {
 		return Report{}, err
 	}
-	if err := errors.Join(w.line(control(end)), w.to.Flush()); err != nil {
+	if err := w.keep(w.line(control(end))); err != nil {
 		return Report{}, err
 	}
 	r := report("", header, done, resumed)
@@ -307,6 +307,15 @@ type writer struct {
 
 	// The segment that is being written.
 	rows, bytes int64
+}
+
+// keep writes what is still in memory, so that it need not be read again, and returns what
+// has gone wrong. Once the file cannot be written, each attempt returns the same error.
+func (w *writer) keep(err error) error {
+	if failed := w.to.Flush(); failed != nil && !errors.Is(err, failed) {
+		return errors.Join(err, failed)
+	}
+	return err
 }
 
 func (w *writer) line(text []byte) error {
