@@ -41,8 +41,8 @@ when the file was imported elsewhere.`,
 			if err := p.checkSource(); err != nil {
 				return err
 			}
-			return p.transfer(c.Context(), "exported", asJSON, func(ctx context.Context, url string, note func(transfer.Progress)) (transfer.Report, error) {
-				return transfer.Export(ctx, url, args[0], note)
+			return p.transfer(c.Context(), "exported", asJSON, func(ctx context.Context, db *database, note func(transfer.Progress)) (transfer.Report, error) {
+				return transfer.Export(ctx, db.past(), args[0], note)
 			})
 		},
 	}
@@ -66,8 +66,8 @@ it was.`,
 			if check {
 				return p.checkFile(c.Context(), args[0], asJSON)
 			}
-			return p.transfer(c.Context(), "imported", asJSON, func(ctx context.Context, url string, note func(transfer.Progress)) (transfer.Report, error) {
-				return transfer.Import(ctx, url, args[0], note)
+			return p.transfer(c.Context(), "imported", asJSON, func(ctx context.Context, db *database, note func(transfer.Progress)) (transfer.Report, error) {
+				return transfer.Import(ctx, db.past(), db.cell, args[0], note)
 			})
 		},
 	}
@@ -88,14 +88,14 @@ func (p *program) checkSource() error {
 // transfer moves a ledger in one direction, and shows how far it is.
 func (p *program) transfer(
 	ctx context.Context, verb string, asJSON bool,
-	move func(ctx context.Context, url string, note func(transfer.Progress)) (transfer.Report, error),
+	move func(ctx context.Context, db *database, note func(transfer.Progress)) (transfer.Report, error),
 ) error {
 	return p.withDatabase(ctx, func(ctx context.Context, db *database, _ *slog.Logger) error {
 		if err := db.isCurrent(ctx); err != nil {
 			return err
 		}
 		note, done := p.watch()
-		report, err := move(ctx, db.past(), note)
+		report, err := move(ctx, db, note)
 		done()
 		if err != nil {
 			return cmp.Or(context.Cause(ctx), err)

@@ -171,10 +171,26 @@ func judged[T any](statement string, row pgx.RowToFunc[T], judge func([]T) job.C
 
 // Diagnose makes all checks, whatever they find. It reads every job. A check that
 // the database user may not make, or that takes too long, is a warning; an error
-// says that the database is not available.
+// says that the database is not available. A ledger that is closed has a check that says
+// so first, and lacks those that mean nothing then.
 func (d *Doctor) Diagnose(ctx context.Context) ([]job.Check, error) {
 	made := make([]job.Check, 0, len(checks))
+	closed, err := d.closure(ctx)
+	if err != nil {
+		check := notMade(err)
+		if check.Summary == "" {
+			return nil, postgres.Translate("diagnose", err)
+		}
+		check.Name = ledgerClosed
+		made = append(made, check)
+	}
+	if closed != nil {
+		made = append(made, closed.check())
+	}
 	for _, c := range checks {
+		if closed.skips(c.name) {
+			continue
+		}
 		var check job.Check
 		err := d.read(ctx, func(tx pgx.Tx) (err error) {
 			check, err = c.make(ctx, d, tx)

@@ -10,6 +10,9 @@ import (
 	"github.com/holdfast-jobs/holdfast/store/postgres"
 )
 
+// PostgreSQL takes no names of tables and columns as arguments, so the statements here are
+// built. All others are files of store/sql.
+
 // shape is what the database has of a table.
 type shape struct {
 	columns []string
@@ -55,6 +58,8 @@ func shapes(ctx context.Context, tx pgx.Tx) (map[string]shape, error) {
 	}
 	return found, nil
 }
+
+func quoted(name string) string { return pgx.Identifier{name}.Sanitize() }
 
 // read is the statement that writes a table to COPY, from the row with that number on.
 func (s shape) read(table string, first int64) string {

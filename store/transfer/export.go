@@ -69,7 +69,8 @@ const unfinished = ".partial"
 
 // Export closes the ledger and writes it to a new file. If it is interrupted, it goes on
 // when it is called again with the same path; until the file is whole, it is named
-// path.partial. It refuses a ledger on which somebody works.
+// path.partial. It refuses a ledger on which somebody works, and one that another export or
+// import is working on.
 func Export(ctx context.Context, url, path string, note func(Progress)) (Report, error) {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		if err == nil {
@@ -82,7 +83,7 @@ func Export(ctx context.Context, url, path string, note func(Progress)) (Report,
 		return Report{}, err
 	}
 	defer func() { _ = file.Close() }()
-	conn, err := connect(ctx, url)
+	conn, err := connectAlone(ctx, url)
 	if err != nil {
 		return Report{}, errors.Join(err, discardEmpty(file))
 	}
@@ -246,14 +247,14 @@ func writeFile(ctx context.Context, tx pgx.Tx, file *os.File, note func(Progress
 			err = w.endSegment()
 		}
 		if err != nil {
-			return Report{}, errors.Join(err, w.to.Flush()) // what was read need not be read again
+			return Report{}, w.keep(err)
 		}
 	}
 	end, err := done.ends(header)
 	if err != nil {
 		return Report{}, err
 	}
-	if err := errors.Join(w.line(control(end)), w.to.Flush()); err != nil {
+	if err := w.keep(w.line(control(end))); err != nil {
 		return Report{}, err
 	}
 	r := report("", header, done, resumed)
@@ -306,6 +307,15 @@ type writer struct {
 
 	// The segment that is being written.
 	rows, bytes int64
+}
+
+// keep writes what is still in memory, so that it need not be read again, and returns what
+// has gone wrong. Once the file cannot be written, each attempt returns the same error.
+func (w *writer) keep(err error) error {
+	if failed := w.to.Flush(); failed != nil && !errors.Is(err, failed) {
+		return errors.Join(err, failed)
+	}
+	return err
 }
 
 func (w *writer) line(text []byte) error {

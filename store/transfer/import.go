@@ -26,27 +26,28 @@ func Read(ctx context.Context, path string, note func(Progress)) (Report, error)
 
 // Import writes a file into an empty database that has the schema of the file. The file is
 // checked first. If Import is interrupted, it goes on when it is called again with the
-// same file. Until it is done, the database refuses everybody else's changes.
-func Import(ctx context.Context, url, path string, note func(Progress)) (Report, error) {
+// same file. Until it is done, the database refuses everybody else's changes, and all other
+// imports and exports.
+//
+// The cell is the one that the configuration says the database is, if any: another file, or
+// another database, is refused.
+func Import(ctx context.Context, url string, cell job.Cell, path string, note func(Progress)) (Report, error) {
 	file, found, err := openFile(ctx, path, note)
 	if err != nil {
 		return Report{}, err
 	}
 	defer func() { _ = file.Close() }()
-	conn, err := connect(ctx, url)
+	conn, err := connectAlone(ctx, url)
 	if err != nil {
 		return Report{}, err
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	begun, columns, err := beginImport(ctx, conn, found)
+	i, err := newImporter(ctx, conn, cell, file, found, note)
 	if err != nil {
 		return Report{}, err
 	}
-	i := &importer{conn: conn, found: found, columns: columns, note: note, bytes: begun.Bytes, rows: begun.Rows}
-	if i.bytes == 0 {
-		i.bytes = int64(len(found.headerLine)) + 1
-	}
-	if err := i.write(ctx, file); err != nil {
+	resumed := i.rows
+	if err := i.write(ctx); err != nil {
 		return Report{}, err
 	}
 	if err := i.analyze(ctx); err != nil {
@@ -55,7 +56,7 @@ func Import(ctx context.Context, url, path string, note func(Progress)) (Report,
 	if err := i.finish(ctx); err != nil {
 		return Report{}, err
 	}
-	return found.report(path, begun.Rows), nil
+	return found.report(path, resumed), nil
 }
 
 // report is of a whole file.
@@ -83,102 +84,10 @@ func openFile(ctx context.Context, path string, note func(Progress)) (*os.File, 
 	return nil, scanned{}, errors.Join(err, file.Close())
 }
 
-// beginImport closes the database for an import, or finds one that was interrupted.
-func beginImport(ctx context.Context, conn *pgx.Conn, file scanned) (*closure, map[string]shape, error) {
-	begun, err := readClosure(ctx, conn)
-	if err != nil {
-		return nil, nil, err
-	}
-	var columns map[string]shape
-	err = within(ctx, conn, pgx.TxOptions{}, func(tx pgx.Tx) error {
-		if columns, err = compatible(ctx, tx, file.header); err != nil {
-			return err
-		}
-		switch {
-		case begun == nil:
-			begun = &closure{Export: file.header.Export, Reason: importing, SHA256: file.sha256}
-			if err := sameCell(ctx, tx, file.header); err != nil {
-				return err
-			}
-			return closeEmpty(ctx, tx, *begun)
-		case begun.Reason != importing:
-			return fmt.Errorf("this database cannot be imported into: %w", begun.err())
-		case begun.Export != file.header.Export || begun.SHA256 != file.sha256:
-			return fmt.Errorf("this database has half of another file: %w; to start anew, drop the database", begun.err())
-		}
-		return nil
-	})
-	return begun, columns, err
-}
-
-// compatible returns what the database has of the tables, or an error if that is not what
-// the file has.
-func compatible(ctx context.Context, tx pgx.Tx, h Header) (map[string]shape, error) {
-	columns, err := shapes(ctx, tx)
-	if err != nil {
-		return nil, err
-	}
-	has, err := schemaVersion(ctx, tx)
-	switch {
-	case err != nil:
-		return nil, err
-	case has != h.Schema:
-		return nil, fmt.Errorf("the file has the schema %d, and the database %d: import with the version of the program that exported, "+
-			"or export again after `orchestrator migrate up` there", h.Schema, has)
-	}
-	return columns, h.same(columns)
-}
-
-// cell is that of the ledger that was exported, if it was one.
-func (h Header) cell() job.Cell {
-	if h.Cell == nil {
-		return job.Cell{}
-	}
-	return job.CellOf(*h.Cell)
-}
-
-// sameCell returns an error if the jobs of the file carry another cell than those of the
-// database will. A ledger of no cell fits any database.
-func sameCell(ctx context.Context, tx pgx.Tx, h Header) error {
-	has, err := postgres.CellIn(ctx, tx)
-	if err != nil {
-		return fmt.Errorf("read the cell: %w", err)
-	}
-	if none := (job.Cell{}); h.cell() == none || has == none || h.cell() == has {
-		return nil
-	}
-	return fmt.Errorf("the file is of cell %s, and the database is cell %s: a cell keeps its number wherever it moves; "+
-		"import into a database of cell %s, or of none", h.cell(), has, h.cell())
-}
-
-// closeEmpty closes a database in which no row is to be lost.
-func closeEmpty(ctx context.Context, tx pgx.Tx, c closure) error {
-	if err := closeLedger(ctx, tx, c, "the ledger is closed: an import has not finished"); err != nil {
-		return err
-	}
-	if _, err := tx.Exec(ctx, "select set_config($1, $2, true)", pass, c.Export); err != nil {
-		return err
-	}
-	// A migration has put it there.
-	if _, err := tx.Exec(ctx, "delete from last_event where id = 0"); err != nil {
-		return err
-	}
-	for _, table := range allTables() {
-		rows, err := count(ctx, tx, table)
-		if err != nil {
-			return err
-		}
-		if rows > 0 && table != "goose_db_version" && table != "cell" {
-			return fmt.Errorf("the database is not empty, as %s has rows (%d): import into a new database, on which only "+
-				"`orchestrator migrate up` was run", table, rows)
-		}
-	}
-	return nil
-}
-
 // importer writes a file into a database.
 type importer struct {
 	conn    *pgx.Conn
+	file    *os.File
 	found   scanned
 	columns map[string]shape
 	note    func(Progress)
@@ -186,12 +95,29 @@ type importer struct {
 	bytes, rows int64
 }
 
+func newImporter(
+	ctx context.Context, conn *pgx.Conn, cell job.Cell, file *os.File, found scanned, note func(Progress),
+) (*importer, error) {
+	begun, columns, err := beginImport(ctx, conn, cell, found)
+	if err != nil {
+		return nil, err
+	}
+	i := &importer{conn: conn, file: file, found: found, columns: columns, note: note, bytes: begun.Bytes, rows: begun.Rows}
+	if i.bytes == 0 {
+		i.bytes = int64(len(found.headerLine)) + 1
+	}
+	return i, nil
+}
+
+// errFinished is for an import that has lost its session's lock, as through a pooler.
+var errFinished = errors.New("the import is done: another one has finished it")
+
 // write writes the segments that are not in yet, each in a transaction.
-func (i *importer) write(ctx context.Context, file *os.File) error {
-	if _, err := file.Seek(i.bytes, io.SeekStart); err != nil {
+func (i *importer) write(ctx context.Context) error {
+	if _, err := i.file.Seek(i.bytes, io.SeekStart); err != nil {
 		return err
 	}
-	source := newLines(file)
+	source := newLines(i.file)
 	for i.rows < i.found.header.Rows() {
 		i.note(Progress{Writing, i.rows, i.found.header.Rows()})
 		line, err := source.next()
@@ -212,22 +138,22 @@ func (i *importer) write(ctx context.Context, file *os.File) error {
 }
 
 // writeSegment also writes how much is in. The row of that is locked, so two imports never
-// write the same segment.
+// write the same segment, whatever has become of the lock of their sessions.
 func (i *importer) writeSegment(ctx context.Context, tx pgx.Tx, table string, s *segment) error {
-	var at int64
-	err := tx.QueryRow(ctx, "select bytes from ledger_closure where export_id = $1 for update", i.found.header.Export).Scan(&at)
-	if err != nil {
+	at, err := postgres.Rows(ctx, tx, "transfer_place", pgx.RowTo[int64], i.found.header.Export)
+	switch {
+	case answers(err, undefinedTable):
+		return errFinished
+	case err != nil:
 		return err
+	case len(at) != 1 || at[0] != i.bytes && (at[0] != 0 || i.rows != 0):
+		return errors.New("another import has written to the database meanwhile; run the command again when it is done")
 	}
-	if at != i.bytes && (at != 0 || i.rows != 0) {
-		return errors.New("another import of the same file is running")
-	}
-	if _, err := tx.Exec(ctx, "select set_config($1, $2, true)", pass, i.found.header.Export); err != nil {
+	if err := run(ctx, tx, "transfer_pass", i.found.header.Export); err != nil {
 		return err
 	}
 	if table == "jobs" {
-		// Nobody else sees it off: the lock that this takes is held until the commit.
-		if _, err := tx.Exec(ctx, "alter table jobs disable trigger "+birth); err != nil {
+		if err := run(ctx, tx, "transfer_allow_births"); err != nil {
 			return err
 		}
 	}
@@ -235,13 +161,11 @@ func (i *importer) writeSegment(ctx context.Context, tx pgx.Tx, table string, s 
 		return err
 	}
 	if table == "jobs" {
-		if _, err := tx.Exec(ctx, "alter table jobs enable trigger "+birth); err != nil {
+		if err := run(ctx, tx, "transfer_check_births"); err != nil {
 			return err
 		}
 	}
-	_, err = tx.Exec(ctx, "update ledger_closure set bytes = $2, rows = $3 where export_id = $1",
-		i.found.header.Export, i.bytes+s.bytes, i.rows+s.rows)
-	return err
+	return run(ctx, tx, "transfer_advance", i.found.header.Export, i.bytes+s.bytes, i.rows+s.rows)
 }
 
 // segment is the rest of a segment, as COPY reads it.
@@ -315,6 +239,9 @@ func (i *importer) analyze(ctx context.Context) error {
 // finish opens the ledger, if the database has exactly the rows of the file.
 func (i *importer) finish(ctx context.Context) error {
 	return within(ctx, i.conn, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, func(tx pgx.Tx) error {
+		if err := i.lockClosure(ctx, tx); err != nil {
+			return err
+		}
 		if err := audit(ctx, tx); err != nil {
 			return err
 		}
@@ -342,11 +269,11 @@ func (i *importer) finish(ctx context.Context) error {
 			if last == 0 {
 				continue
 			}
-			if _, err := tx.Exec(ctx, "select setval($1::regclass, $2)", quoted(name), last); err != nil {
+			if err := run(ctx, tx, "transfer_set_sequence", quoted(name), last); err != nil {
 				return fmt.Errorf("set the sequence %s: %w", name, err)
 			}
 		}
-		if _, err := tx.Exec(ctx, opening); err != nil {
+		if err := openLedger(ctx, tx); err != nil {
 			return fmt.Errorf("open the ledger: %w", err)
 		}
 		if cell := i.found.header.cell(); cell != (job.Cell{}) {
@@ -356,4 +283,21 @@ func (i *importer) finish(ctx context.Context) error {
 		}
 		return nil
 	})
+}
+
+// lockClosure comes before the transaction reads anything, so that it sees what another
+// import has done. After the comparison, it would be too late: sequences that were set stay so.
+func (i *importer) lockClosure(ctx context.Context, tx pgx.Tx) error {
+	err := run(ctx, tx, "transfer_lock_closure")
+	if answers(err, undefinedTable) {
+		return errFinished
+	}
+	if err != nil {
+		return fmt.Errorf("become the one who opens the ledger: %w", err)
+	}
+	found, err := readClosure(ctx, tx)
+	if err != nil {
+		return err
+	}
+	return i.found.continues(found)
 }

@@ -13,8 +13,10 @@ import (
 type rowReader struct {
 	table string
 	each  func(line []byte) error
-	part  []byte // of a row that has not arrived whole
-	line  []byte
+	// failed is the error of each.
+	failed error
+	part   []byte // of a row that has not arrived whole
+	line   []byte
 }
 
 // Write implements io.Writer.
@@ -37,17 +39,21 @@ func (r *rowReader) Write(data []byte) (int, error) {
 		if len(r.line) > longestLine {
 			return 0, fmt.Errorf("a row of %s has %d bytes; at most %d can be moved", r.table, len(r.line), longestLine)
 		}
-		if err := r.each(r.line); err != nil {
-			return 0, err
+		if r.failed = r.each(r.line); r.failed != nil {
+			return 0, r.failed
 		}
 		r.part, data = r.part[:0], rest
 	}
 }
 
-// eachRow reads a table from the row with that number on.
+// eachRow reads a table from the row with that number on. It returns an error of each as it is.
 func eachRow(ctx context.Context, tx pgx.Tx, table string, s shape, first int64, each func(line []byte) error) error {
 	reader := &rowReader{table: table, each: each}
-	if _, err := tx.Conn().PgConn().CopyTo(ctx, reader, s.read(table, first)); err != nil {
+	_, err := tx.Conn().PgConn().CopyTo(ctx, reader, s.read(table, first))
+	switch {
+	case reader.failed != nil:
+		return reader.failed
+	case err != nil:
 		return fmt.Errorf("read %s: %w", table, err)
 	}
 	return nil

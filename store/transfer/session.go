@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store/postgres"
@@ -37,6 +39,47 @@ func connect(ctx context.Context, url string) (*pgx.Conn, error) {
 	return conn, nil
 }
 
+// turnWithin is how long a command waits for another that works on the database. Then the
+// session of one that was killed has ended, unless the server is busy with a long statement.
+var turnWithin = 10 * time.Second
+
+var errBusy = errors.New("another import or export is running on this database; wait until it is done. " +
+	"If it was killed, PostgreSQL ends its session soon: run the command again")
+
+// connectAlone connects, and keeps all other exports and imports off the database for as long
+// as the connection lasts.
+func connectAlone(ctx context.Context, url string) (*pgx.Conn, error) {
+	conn, err := connect(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	err = within(ctx, conn, pgx.TxOptions{}, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, fmt.Sprintf("set local lock_timeout = %d", turnWithin.Milliseconds())); err != nil {
+			return err
+		}
+		return run(ctx, tx, "lock_transfer")
+	})
+	if err == nil {
+		return conn, nil
+	}
+	if answers(err, lockNotAvailable) {
+		err = errBusy
+	}
+	return nil, errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
+}
+
+// SQLSTATEs that say what another command does or has done.
+const (
+	lockNotAvailable = "55P03"
+	undefinedTable   = "42P01"
+)
+
+// answers is whether the server has answered with the SQLSTATE.
+func answers(err error, state string) bool {
+	var answer *pgconn.PgError
+	return errors.As(err, &answer) && answer.Code == state
+}
+
 // within runs f in a transaction, after setup.
 func within(ctx context.Context, conn *pgx.Conn, options pgx.TxOptions, f func(pgx.Tx) error) error {
 	return pgx.BeginTxFunc(ctx, conn, options, func(tx pgx.Tx) error {
@@ -45,6 +88,13 @@ func within(ctx context.Context, conn *pgx.Conn, options pgx.TxOptions, f func(p
 		}
 		return f(tx)
 	})
+}
+
+// run runs a statement of store/sql that returns nothing of use.
+func run(ctx context.Context, tx pgx.Tx, statement string, args ...any) error {
+	unread := func(pgx.CollectableRow) (struct{}, error) { return struct{}{}, nil }
+	_, err := postgres.Rows(ctx, tx, statement, unread, args...)
+	return err
 }
 
 // disagreement is a row of the audit.

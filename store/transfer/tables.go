@@ -28,7 +28,3 @@ var leftOut = map[string]string{
 	"ui_sessions":      "people log in again",
 	"ui_links":         "they live for minutes",
 }
-
-// birth is the trigger that refuses jobs which are neither created nor queued. Import
-// turns it off for its own transactions; every other trigger and constraint applies.
-const birth = "jobs_legal_birth"

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/test/fullledger"
 	"github.com/holdfast-jobs/holdfast/test/pgtest"
 )
@@ -115,7 +116,7 @@ func TestAMovedLedgerIsTheSameRowByRow(t *testing.T) {
 	before := content(t, source)
 	path := exportTo(t, source)
 	require.Equal(t, before, content(t, source))
-	report, err := Import(t.Context(), target, path, unseen)
+	report, err := Import(t.Context(), target, job.Cell{}, path, unseen)
 	require.NoError(t, err)
 	require.Equal(t, before, content(t, target))
 	require.EqualValues(t, someJobs, report.Jobs)
@@ -193,16 +194,16 @@ func TestOnlyAnEmptyDatabaseOfTheSameSchemaIsImportedInto(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			target := pgtest.URL(t)
 			exec(t, target, c.statement)
-			_, err := Import(t.Context(), target, path, unseen)
+			_, err := Import(t.Context(), target, job.Cell{}, path, unseen)
 			require.ErrorContains(t, err, c.complaint)
 			requireNothingIn(t, target)
 		})
 	}
-	_, err := Import(t.Context(), pgtest.EmptyURL(t), path, unseen)
+	_, err := Import(t.Context(), pgtest.EmptyURL(t), job.Cell{}, path, unseen)
 	require.ErrorContains(t, err, "orchestrator migrate up")
 	source := filled(t, 100)
 	exportTo(t, source)
-	_, err = Import(t.Context(), source, path, unseen)
+	_, err = Import(t.Context(), source, job.Cell{}, path, unseen)
 	require.ErrorContains(t, err, "this database cannot be imported into: the ledger is closed: it was exported")
 }
 
@@ -214,7 +215,7 @@ func TestASpoiledFileIsFoundBeforeAnythingIsWritten(t *testing.T) {
 		t.Helper()
 		path := filepath.Join(t.TempDir(), "spoiled")
 		require.NoError(t, os.WriteFile(path, content, 0o600))
-		_, err := Import(t.Context(), target, path, unseen)
+		_, err := Import(t.Context(), target, job.Cell{}, path, unseen)
 		require.ErrorContains(t, err, path+", line ", what)
 	}
 	random := rand.New(rand.NewPCG(1, 2))
@@ -320,7 +321,7 @@ func TestAnInterruptedImportGoesOnWhereItWas(t *testing.T) {
 	last := -1
 	for _, step := range []string{Writing, Writing, Writing, Analyzing, Comparing} {
 		ctx, note := stopAfter(t, step, 2)
-		_, err := Import(ctx, target, path, note)
+		_, err := Import(ctx, target, job.Cell{}, path, note)
 		require.Error(t, err, step)
 		require.Error(t, ctx.Err(), step)
 		now := ask[int](t, target, "select rows from ledger_closure")
@@ -331,53 +332,19 @@ func TestAnInterruptedImportGoesOnWhereItWas(t *testing.T) {
 		require.ErrorIs(t, Check(t.Context(), target), ErrClosed)
 		require.ErrorContains(t, Check(t.Context(), target), "`orchestrator import` with the same file continues it")
 		require.ErrorContains(t, execute(t, target, "delete from ready"), "an import has not finished")
-		_, err = Import(t.Context(), target, another, unseen)
+		_, err = Import(t.Context(), target, job.Cell{}, another, unseen)
 		require.ErrorContains(t, err, "this database has half of another file")
 		_, err = Reopen(t.Context(), target)
 		require.ErrorContains(t, err, "to give the import up, drop the database")
 		_, err = Export(t.Context(), target, path+"2", unseen)
 		require.ErrorIs(t, err, ErrClosed)
 	}
-	report, err := Import(t.Context(), target, path, unseen)
+	report, err := Import(t.Context(), target, job.Cell{}, path, unseen)
 	require.NoError(t, err)
 	require.Equal(t, report.Rows, report.Resumed)
 	require.Equal(t, before, content(t, target))
-	_, err = Import(t.Context(), target, path, unseen)
+	_, err = Import(t.Context(), target, job.Cell{}, path, unseen)
 	require.ErrorContains(t, err, "the database is not empty")
-}
-
-func TestTwoImportsAtOnceWriteNothingTwice(t *testing.T) {
-	source, target := filled(t, someJobs), pgtest.URL(t)
-	path := exportTo(t, source)
-	errs := make(chan error, 2)
-	for range cap(errs) {
-		go func() {
-			_, err := Import(context.WithoutCancel(t.Context()), target, path, unseen)
-			errs <- err
-		}()
-	}
-	failed := []error{<-errs, <-errs}
-	require.True(t, failed[0] == nil || failed[1] == nil, "%v", failed)
-	require.False(t, failed[0] == nil && failed[1] == nil)
-	require.Equal(t, content(t, source), content(t, target))
-}
-
-func TestAnImportThatAnotherHasOvertakenWritesNothing(t *testing.T) {
-	source, target := filled(t, someJobs), pgtest.URL(t)
-	path := exportTo(t, source)
-	overtaken := false
-	_, err := Import(t.Context(), target, path, func(at Progress) {
-		if at.Step == Writing && at.Rows > 0 && !overtaken {
-			overtaken = true
-			ctx, note := stopAfter(t, Writing, 2)
-			_, err := Import(ctx, target, path, note)
-			require.Error(t, err)
-		}
-	})
-	require.ErrorContains(t, err, "another import of the same file is running")
-	_, err = Import(t.Context(), target, path, unseen)
-	require.NoError(t, err)
-	require.Equal(t, content(t, source), content(t, target))
 }
 
 // A trigger spoils a row as it arrives: only the comparison at the end can tell.
@@ -386,7 +353,7 @@ func TestADatabaseThatIsNotLikeTheFileStaysClosed(t *testing.T) {
 	target := pgtest.URL(t)
 	exec(t, target, `create function spoil() returns trigger language plpgsql as $$ begin new.used := new.used + 1; return new; end $$;
 		create trigger spoil before insert on slots for each row when (new.gate = 'key:smtp:7') execute function spoil()`)
-	_, err := Import(t.Context(), target, path, unseen)
+	_, err := Import(t.Context(), target, job.Cell{}, path, unseen)
 	require.ErrorContains(t, err, "the database has other rows in slots than the file: drop the database")
 	require.ErrorIs(t, Check(t.Context(), target), ErrClosed)
 }
@@ -396,7 +363,7 @@ func TestAFileCannotBringWhatTheSchemaForbids(t *testing.T) {
 	source := filled(t, 100)
 	exec(t, source, "alter table slots drop constraint slots_pkey; insert into slots (gate) values ('key:smtp:7')")
 	target := pgtest.URL(t)
-	_, err := Import(t.Context(), target, exportTo(t, source), unseen)
+	_, err := Import(t.Context(), target, job.Cell{}, exportTo(t, source), unseen)
 	require.ErrorContains(t, err, "write slots from row 0 on")
 	require.ErrorContains(t, err, "slots_pkey")
 	require.ErrorIs(t, Check(t.Context(), target), ErrClosed)
@@ -415,13 +382,13 @@ func TestAUserWhoOwnsTheDatabaseCanMoveIt(t *testing.T) {
 	exec(t, target, "grant create on schema public to transfer_owner")
 	owner, err := pgx.ParseConfig(target)
 	require.NoError(t, err)
-	_, err = Import(t.Context(), fmt.Sprintf("%s user=transfer_owner", keywords(owner)), path, unseen)
+	_, err = Import(t.Context(), fmt.Sprintf("%s user=transfer_owner", keywords(owner)), job.Cell{}, path, unseen)
 	require.NoError(t, err)
 	require.Equal(t, content(t, source), content(t, target))
 }
 
 func keywords(c *pgx.ConnConfig) string {
-	return fmt.Sprintf("host=%s port=%d dbname=%s password=%s sslmode=disable", c.Host, c.Port, c.Database, text(c.Password))
+	return fmt.Sprintf("host=%s port=%d dbname=%s password=%s sslmode=disable", c.Host, c.Port, c.Database, "'"+strings.ReplaceAll(c.Password, "'", `\'`)+"'")
 }
 
 func TestSegmentsAreCutByBytesToo(t *testing.T) {
@@ -432,7 +399,7 @@ func TestSegmentsAreCutByBytesToo(t *testing.T) {
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, 3, bytes.Count(text, []byte(`{"table":"jobs"`)))
-	_, err = Import(t.Context(), target, path, unseen)
+	_, err = Import(t.Context(), target, job.Cell{}, path, unseen)
 	require.NoError(t, err)
 	require.Equal(t, before, content(t, target))
 }
@@ -447,7 +414,7 @@ func TestTheLongestStepsAreShown(t *testing.T) {
 	}
 	_, err := Export(t.Context(), source, path, note)
 	require.NoError(t, err)
-	_, err = Import(t.Context(), target, path, note)
+	_, err = Import(t.Context(), target, job.Cell{}, path, note)
 	require.NoError(t, err)
 	require.ElementsMatch(t, []string{Checking, Reading, Writing, Analyzing, Comparing}, slices.Collect(maps.Keys(steps)))
 }
@@ -463,17 +430,41 @@ func TestALedgerKeepsItsCell(t *testing.T) {
 	path := exportTo(t, source)
 
 	for name, target := range map[string]string{"into no cell": pgtest.URL(t), "into the same": ofCell(3)} {
-		_, err := Import(t.Context(), target, path, unseen)
+		_, err := Import(t.Context(), target, job.Cell{}, path, unseen)
 		require.NoError(t, err, name)
 		require.EqualValues(t, 3, ask[int16](t, target, "select number from cell"), name)
 	}
 	other := ofCell(4)
-	_, err := Import(t.Context(), other, path, unseen)
+	_, err := Import(t.Context(), other, job.Cell{}, path, unseen)
 	require.ErrorContains(t, err, "the file is of cell 3, and the database is cell 4")
 	requireNothingIn(t, other)
 
+	empty := pgtest.URL(t)
+	for name, c := range map[string]struct {
+		url, complaint string
+		configured     job.Cell
+	}{
+		"another than the file": {empty, "the file is of cell 3, and database.cell is 9", job.CellOf(9)},
+		"zero, which is one":    {empty, "the file is of cell 3, and database.cell is 0", job.CellOf(0)},
+		"another than both":     {ofCell(3), "the database is cell 3, and database.cell is 9", job.CellOf(9)},
+		"that of the file only": {other, "the database is cell 4, and database.cell is 3", job.CellOf(3)},
+		"that of the database":  {other, "the file is of cell 3, and the database is cell 4", job.CellOf(4)},
+	} {
+		_, err := Import(t.Context(), c.url, c.configured, path, unseen)
+		require.ErrorIs(t, err, job.ErrWrongCell, name)
+		require.ErrorContains(t, err, c.complaint, name)
+		requireNothingIn(t, c.url)
+	}
+	ctx, note := stopAfter(t, Analyzing, 0)
+	_, err = Import(ctx, empty, job.CellOf(3), path, note)
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = Import(t.Context(), empty, job.CellOf(9), path, unseen)
+	require.ErrorContains(t, err, "database.cell is 9", "the configuration may have changed since the import began")
+	_, err = Import(t.Context(), empty, job.CellOf(3), path, unseen)
+	require.NoError(t, err)
+
 	unstamped := exportTo(t, filled(t, 100))
-	_, err = Import(t.Context(), other, unstamped, unseen)
+	_, err = Import(t.Context(), other, job.Cell{}, unstamped, unseen)
 	require.NoError(t, err, "jobs of no cell may be in any")
 	require.EqualValues(t, 4, ask[int16](t, other, "select number from cell"))
 }

@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -134,6 +135,10 @@ func TestALedgerMovesFromTheEmbeddedPostgreSQLToAServer(t *testing.T) {
 	require.Contains(t, run(t, dir, 1, "serve", "--set", "server.address=127.0.0.1:0"), "the ledger is closed: it was exported at 20")
 	require.Contains(t, run(t, dir, 1, "migrate", "up"), "the ledger is closed")
 	require.Contains(t, run(t, dir, 0, "list", "--direct"), later, "it can still be read")
+	diagnosis := run(t, dir, 3, "doctor", "--direct")
+	require.Contains(t, diagnosis, "The ledger is closed: it was exported at 20")
+	require.Contains(t, diagnosis, "Use the database that it was imported into")
+	require.NotContains(t, diagnosis, "Start an orchestrator")
 	require.Contains(t, run(t, dir, 1, "cancel", later, "--direct"), "unavailable")
 
 	moved := rigtest.New(t, program, dir, "database.url="+target)
@@ -234,6 +239,46 @@ func TestALedgerInAllStatesMovesWholeWhileTheCommandsAreKilled(t *testing.T) {
 		rows += want
 	}
 	require.Equal(t, exported.Rows, rows)
+}
+
+// Whoever loses the connection to a machine runs the command again, and the first may live on.
+func TestACommandIsRefusedWhileAnotherIsAtWorkEvenIfItStandsStill(t *testing.T) {
+	source, target, dir := pgtest.URL(t), pgtest.URL(t), t.TempDir()
+	require.NoError(t, fullledger.Fill(t.Context(), source, 25_000))
+	_, err := connect(t, source).Exec(t.Context(), "insert into cell (number) values (0)")
+	require.NoError(t, err)
+	to := connect(t, target)
+	path := filepath.Join(dir, "ledger.ndjson")
+	into := func(args ...string) []string { return append([]string{"--set", "database.url=" + target}, args...) }
+	run(t, dir, 0, "--set", "database.url="+source, "export", path)
+	require.Contains(t, run(t, dir, 1, into("--set", "database.cell=9", "import", path)...), "the file is of cell 0, and database.cell is 9")
+
+	first := command(t, dir, into("import", path)...)
+	var output bytes.Buffer
+	first.Stdout, first.Stderr = &output, &output
+	require.NoError(t, first.Start())
+	require.Eventually(t, func() bool {
+		return count(t, to, "select count(*) from pg_class where relname = 'ledger_closure'") > 0 && count(t, to, "select rows from ledger_closure") > 0
+	}, rigtest.Patience, 5*time.Millisecond)
+	require.NoError(t, first.Process.Signal(syscall.SIGSTOP))
+	refused := map[string]*exec.Cmd{} // each waits for some seconds, so they do that together
+	outputs := map[string]*bytes.Buffer{}
+	for name, args := range map[string][]string{"import": {"import", path}, "export": {"export", path + "2"}, "reopen": {"export", "--reopen"}} {
+		c, said := command(t, dir, into(args...)...), &bytes.Buffer{}
+		c.Stdout, c.Stderr = said, said
+		require.NoError(t, c.Start())
+		refused[name], outputs[name] = c, said
+	}
+	for name, c := range refused {
+		require.Error(t, c.Wait(), name)
+		require.Contains(t, outputs[name].String(), "another import or export is running on this database; wait until it is done", name)
+	}
+	require.NoError(t, first.Process.Signal(syscall.SIGCONT))
+	require.NoError(t, first.Wait(), output.String())
+	require.Contains(t, output.String(), "imported 25,000 jobs")
+	sound(t, target)
+	require.Contains(t, run(t, dir, 1, into("import", path)...), "the database is not empty")
+	require.NoFileExists(t, path+"2.partial")
 }
 
 // killWhen kills the process when ready returns true. It returns false if the process ended
