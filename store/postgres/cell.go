@@ -70,7 +70,7 @@ func withConn(ctx context.Context, url string, do func(*pgx.Conn) error) error {
 	}
 	cfg.ConnectTimeout = ConnectTimeout
 	setUp(cfg, sessionSettings, "holdfast cell")
-	conn, err := pgx.ConnectConfig(ctx, cfg)
+	conn, err := Connect(ctx, cfg)
 	if err != nil {
 		return Translate("connect", err)
 	}

@@ -87,7 +87,7 @@ func SetDefaults(ctx context.Context, url string) (changed int, err error) {
 	}
 	cfg.ConnectTimeout = ConnectTimeout
 	setUp(cfg, sessionSettings, "holdfast settings")
-	conn, err := pgx.ConnectConfig(ctx, cfg)
+	conn, err := Connect(ctx, cfg)
 	if err != nil {
 		return 0, Translate("connect", err)
 	}
