@@ -77,6 +77,12 @@ test-failover: ## Fail over to a standby under load, FAILOVERS=20 times of each 
 	scripts/need.sh postgres
 	HOLDFAST_TEST_FAILOVERS=$(FAILOVERS) $(GO) test -count=1 -timeout 60m -v -run NothingAcknowledged ./test/failover
 
+.PHONY: failover-hosts
+failover-hosts: FAILOVERS = 10
+failover-hosts: ## Fail over ten times between the two hosts of a URL, judge how soon jobs end, then after hangs
+	scripts/need.sh postgres
+	HOLDFAST_TEST_HOST_FAILOVERS=$(FAILOVERS) $(GO) test -count=1 -timeout 60m -v -run HostsOfTheirURL ./test/failover
+
 # How many times each crash is measured.
 TIMES ?= 10
 

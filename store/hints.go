@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store/postgres"
 	"github.com/holdfast-jobs/holdfast/store/sql"
@@ -27,7 +25,7 @@ func (s *Store) Listen(ctx context.Context, ready func(), heard func(job.Hint)) 
 	if err != nil {
 		return err
 	}
-	conn, err := pgx.ConnectConfig(ctx, config)
+	conn, err := postgres.Connect(ctx, config)
 	if err != nil {
 		return postgres.Translate("listen", err)
 	}
@@ -41,7 +39,7 @@ func (s *Store) Listen(ctx context.Context, ready func(), heard func(job.Hint)) 
 	for {
 		notice, err := conn.WaitForNotification(ctx)
 		if err != nil {
-			return postgres.Translate(fmt.Sprintf("wait for hint on %s", config.Host), err)
+			return postgres.Translate(fmt.Sprintf("wait for hint on %s", conn.Config().Host), err)
 		}
 		heard(job.Hint(notice.Channel))
 	}

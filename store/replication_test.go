@@ -223,6 +223,24 @@ func TestReadsLeaveAPrimaryThatWasReplacedOnceAWriteIsAbandoned(t *testing.T) {
 	}, patience, time.Millisecond)
 }
 
+// One that is given up shows that new connections lead to another server.
+func TestNoWriteIsLeftAtAPrimaryThatWasReplaced(t *testing.T) {
+	r := replicate(t)
+	r.Promote(t)
+	r.proxy.Lead(t, r.Standby)
+	patient, cancelPatient := context.WithTimeout(t.Context(), patience)
+	defer cancelPatient()
+	one := submission(t)
+	waitLong := after(func() error { return r.s.Submit(patient, []job.Submission{one})[0].Err })
+	r.AwaitWaiting(t, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	wait := after(func() error { return r.s.RegisterWorker(ctx, job.Worker{ID: worker}, aMinute) })
+	r.AwaitWaiting(t, 2)
+	cancel()
+	require.ErrorIs(t, wait(), job.ErrOutcomeUnknown)
+	require.NoError(t, waitLong(), "it is accepted by the new primary")
+}
+
 func TestAPrimaryThatBecameReadOnlyIsAbandoned(t *testing.T) {
 	r := replicate(t)
 	r.Promote(t)

@@ -82,7 +82,7 @@ func (d *database) withSQL(do func(*sql.DB) error) error {
 	if err != nil {
 		return fmt.Errorf("database.url: %w", err)
 	}
-	db := stdlib.OpenDB(*cfg)
+	db := stdlib.OpenDB(*cfg, stdlib.OptionBeforeConnect(postgres.Choose))
 	err = do(db)
 	if closeErr := db.Close(); err == nil {
 		err = closeErr

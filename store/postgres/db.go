@@ -42,7 +42,7 @@ const (
 	heartbeatConnections = 2
 )
 
-// ConnectTimeout limits one attempt to open a connection.
+// ConnectTimeout limits one attempt to open a connection to one host.
 const ConnectTimeout = 5 * time.Second
 
 // DB holds the connections to one database. It is safe for concurrent use.
@@ -57,8 +57,11 @@ type DB struct {
 	// The lanes share Reads: for single jobs, for lists, and for figures.
 	Lookups, Lists, Figures *Lane
 
-	abandoned abandonedWrites
-	direct    string // the URL that leads through no pooler
+	hosts      chooser
+	doubted    doubtedWrites
+	reconnects broadcast
+	pooled     bool
+	direct     string // the URL that leads through no pooler
 }
 
 // Pool is the connections for one kind of work.
@@ -73,7 +76,7 @@ type Pool struct {
 
 // Open connects to the database and checks that it answers.
 func Open(ctx context.Context, cfg Config) (*DB, error) {
-	db := &DB{direct: cmp.Or(cfg.DirectURL, cfg.URL)}
+	db := &DB{direct: cmp.Or(cfg.DirectURL, cfg.URL), pooled: cfg.DirectURL != ""}
 	worker, submissions, reads := divide(cfg.MaxConnections)
 	for _, p := range []struct {
 		pool        **Pool
@@ -91,7 +94,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 		if cfg.DirectURL != "" {
 			settings = sessionSettings // all sessions have the role's
 		}
-		pool, err := openPool(ctx, cfg, p.name, p.connections, settings, p.tracer)
+		pool, err := db.openPool(ctx, cfg, p.name, p.connections, settings, p.tracer)
 		if err != nil {
 			db.Close()
 			return nil, err
@@ -114,7 +117,7 @@ func divide(connections int32) (worker, submissions, reads int32) {
 	return connections - 2*share, share, share
 }
 
-func openPool(ctx context.Context, settled Config, name string, connections int32, settings map[string]string, tracer trace.Tracer) (*pgxpool.Pool, error) {
+func (db *DB) openPool(ctx context.Context, settled Config, name string, connections int32, settings map[string]string, tracer trace.Tracer) (*pgxpool.Pool, error) {
 	cfg, err := pgxpool.ParseConfig(settled.URL)
 	if err != nil {
 		return nil, fmt.Errorf("read database URL: %w", err)
@@ -123,7 +126,12 @@ func openPool(ctx context.Context, settled Config, name string, connections int3
 	cfg.MaxConnLifetime = time.Hour
 	cfg.MaxConnLifetimeJitter = 10 * time.Minute
 	cfg.ConnConfig.ConnectTimeout = ConnectTimeout
-	cfg.BeforeConnect = newSession
+	cfg.BeforeConnect = func(ctx context.Context, cfg *pgx.ConnConfig) error {
+		if err := db.hosts.choose(ctx, cfg); err != nil {
+			return err
+		}
+		return newSession(ctx, cfg)
+	}
 	if tracer != nil {
 		cfg.ConnConfig.Tracer = queries{tracer}
 	}
@@ -150,17 +158,21 @@ func (db *DB) pools() []*Pool {
 	return []*Pool{db.Worker, db.Submissions, db.Reads, db.Heartbeats}
 }
 
-// reconnect replaces every connection before its next use.
+// reconnect replaces every connection before its next use. Writes that are under way are
+// doubted; but behind a pooler, nobody can tell which of them the server works on.
 func (db *DB) reconnect() {
 	for _, pool := range db.pools() {
 		pool.Reset()
+	}
+	if !db.pooled {
+		db.reconnects.raise()
 	}
 }
 
 // Close closes every connection. Nothing may be called afterwards. The server
 // finishes the writes that it is still working on.
 func (db *DB) Close() {
-	db.abandoned.close()
+	db.doubted.close()
 	for _, pool := range db.pools() {
 		if pool != nil { // Open may fail halfway
 			pool.Close()

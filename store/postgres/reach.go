@@ -24,7 +24,7 @@ func Reach(ctx context.Context, url string) error {
 	cfg.ConnectTimeout = ConnectTimeout
 	// A pooler in between may give each statement another session.
 	cfg.DefaultQueryExecMode = pgx.QueryExecModeExec
-	conn, err := pgx.ConnectConfig(ctx, cfg)
+	conn, err := Connect(ctx, cfg)
 	var certificate *tls.CertificateVerificationError
 	if errors.As(err, &certificate) {
 		return fmt.Errorf("connect: %w", err)

@@ -3,15 +3,11 @@ package postgres
 import (
 	"cmp"
 	"context"
-	"maps"
-	"net"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/holdfast-jobs/holdfast/store/sql"
 )
@@ -46,15 +42,19 @@ type Reached struct {
 func (p *Pool) Servers(ctx context.Context) []Reached {
 	ctx, cancel := context.WithTimeout(ctx, identifyWithin)
 	defer cancel()
-	addresses := make(map[string]*pgx.ConnConfig)
-	byAddress(addresses, p.Config().ConnConfig)
+	hosts := hostsOf(p.Config().ConnConfig)
 	if direct, err := p.db.Listener(); err == nil {
-		byAddress(addresses, direct)
+		hosts = append(hosts, hostsOf(direct)...)
+	}
+	byAddress := make(map[string]*pgx.ConnConfig)
+	for _, host := range hosts {
+		host.ValidateConnect = nil // whatever it is
+		byAddress[address(host)] = host
 	}
 	var reached []Reached
 	var mu sync.Mutex
 	var asked sync.WaitGroup
-	for address, cfg := range addresses {
+	for address, cfg := range byAddress {
 		asked.Go(func() {
 			if server, err := identify(ctx, cfg); err == nil {
 				mu.Lock()
@@ -66,24 +66,6 @@ func (p *Pool) Servers(ctx context.Context) []Reached {
 	asked.Wait()
 	slices.SortFunc(reached, func(a, b Reached) int { return cmp.Compare(a.Address, b.Address) })
 	return reached
-}
-
-// byAddress adds a configuration for each address of another one, which accepts whatever
-// server is there. An address may have several ways to connect, with TLS and without.
-func byAddress(addresses map[string]*pgx.ConnConfig, cfg *pgx.ConnConfig) {
-	ways := append([]*pgconn.FallbackConfig{{Host: cfg.Host, Port: cfg.Port, TLSConfig: cfg.TLSConfig}}, cfg.Fallbacks...)
-	mine := make(map[string]*pgx.ConnConfig)
-	for _, way := range ways {
-		address := net.JoinHostPort(way.Host, strconv.Itoa(int(way.Port)))
-		if known := mine[address]; known != nil {
-			known.Fallbacks = append(known.Fallbacks, way)
-			continue
-		}
-		at := cfg.Copy()
-		at.Host, at.Port, at.TLSConfig, at.Fallbacks, at.ValidateConnect = way.Host, way.Port, way.TLSConfig, nil, nil
-		mine[address] = at
-	}
-	maps.Copy(addresses, mine)
 }
 
 func identify(ctx context.Context, cfg *pgx.ConnConfig) (server Server, err error) {

@@ -114,7 +114,7 @@ func withConn(ctx context.Context, url, purpose string, settings map[string]stri
 	}
 	cfg.ConnectTimeout = ConnectTimeout
 	setUp(cfg, settings, "holdfast "+purpose)
-	conn, err := pgx.ConnectConfig(ctx, cfg)
+	conn, err := Connect(ctx, cfg)
 	if err != nil {
 		return Translate("connect", err)
 	}

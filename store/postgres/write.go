@@ -42,6 +42,7 @@ func writeOnce[T any](ctx context.Context, pool *Pool, do func(context.Context, 
 	if err != nil {
 		return none, err
 	}
+	reconnects := pool.db.reconnects.next()
 	used := sessionOf(conn.Conn())
 	wire := conn.Conn().PgConn() // from here on, conn belongs to the goroutine
 	var panicked any
@@ -57,15 +58,22 @@ func writeOnce[T any](ctx context.Context, pool *Pool, do func(context.Context, 
 			err = errUnreplicated
 		}
 	}()
+	doubt := func() { pool.db.doubted.add(pool.db, doubtedWrite{conn: wire, done: done}) }
 	select {
 	case <-done:
-	case <-ctx.Done():
+	case <-reconnects:
+		doubt()
 		select {
 		case <-done:
-		default:
-			pool.db.abandoned.add(pool.db, abandonedWrite{conn: wire, done: done})
-			return none, Unknown(ctx.Err())
+		case <-ctx.Done():
 		}
+	case <-ctx.Done():
+	}
+	select {
+	case <-done:
+	default:
+		doubt()
+		return none, Unknown(ctx.Err())
 	}
 	switch {
 	case panicked != nil:

@@ -32,7 +32,7 @@ func connect(ctx context.Context, url string) (*pgx.Conn, error) {
 	cfg.ConnectTimeout = postgres.ConnectTimeout
 	cfg.DefaultQueryExecMode = pgx.QueryExecModeExec // nothing is run often enough to prepare it
 	cfg.RuntimeParams["application_name"] = "holdfast transfer"
-	conn, err := pgx.ConnectConfig(ctx, cfg)
+	conn, err := postgres.Connect(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", job.ErrUnavailable, err)
 	}

@@ -167,7 +167,7 @@ func (r *run) start(ctx context.Context) (err error) {
 	r.witness = witness.New(r.dir, r.log)
 	hosts := []string{"a", "b", "c"}
 	cluster, err := database.Start(ctx, database.Config{
-		Dir: r.scratch, Orchestrator: filepath.Join(r.programs, "orchestrator"), Synchronous: true, Pooler: r.pooled, Hosts: hosts, Log: r.log,
+		Dir: r.scratch, Orchestrator: filepath.Join(r.programs, "orchestrator"), Synchronous: true, Disks: true, Pooler: r.pooled, Hosts: hosts, Log: r.log,
 	}, r.witness)
 	if cluster != nil {
 		r.cluster = cluster

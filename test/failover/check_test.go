@@ -19,6 +19,7 @@ type findings struct {
 	SecondJobs  []string // keys with more than one job
 	FencesTwice []string // fences under which two attempts of a job began
 	Overlaps    []string // jobs with two attempts at a time
+	Failed      int      // jobs that did not succeed
 }
 
 func check(t *testing.T, l *load, db *pgxpool.Pool, steps string) findings {
@@ -36,9 +37,9 @@ func check(t *testing.T, l *load, db *pgxpool.Pool, steps string) findings {
 		return nil
 	})
 	require.NoError(t, err)
-	for key, id := range l.accepted {
+	for key, answer := range l.accepted {
 		switch stored[key] {
-		case id:
+		case answer.id:
 		case "":
 			found.Lost = append(found.Lost, key)
 		default:
@@ -46,6 +47,7 @@ func check(t *testing.T, l *load, db *pgxpool.Pool, steps string) findings {
 			found.SecondJobs = append(found.SecondJobs, key)
 		}
 	}
+	require.NoError(t, db.QueryRow(t.Context(), "select count(*) from jobs where state <> 'succeeded'").Scan(&found.Failed))
 	found.readSteps(t, steps)
 	return found
 }

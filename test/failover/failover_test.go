@@ -75,7 +75,7 @@ func failOver(t *testing.T, random *rand.Rand, hit func(*testing.T, *cluster)) {
 	pair := pgtest.NewPair(t)
 	c := &cluster{Pair: pair, proxy: pgtest.Between(t, pair.Primary), random: random}
 	steps := filepath.Join(t.TempDir(), "steps")
-	one, two := orchestrator(t, c.proxy.URL, "one", steps), orchestrator(t, c.proxy.URL, "two", steps)
+	one, two := orchestrator(t, c.proxy.URL, "one", steps, impatient...), orchestrator(t, c.proxy.URL, "two", steps, impatient...)
 	rigtest.Start(t, one)
 	rigtest.Start(t, two)
 	l := startLoad(t, one, two)
@@ -95,9 +95,16 @@ func failOver(t *testing.T, random *rand.Rand, hit func(*testing.T, *cluster)) {
 	}
 	c.proxy.Cut()
 	l.awaitAccepted(t, 100)
-	l.end()
+	t.Logf("acknowledged before the failover: %d", before)
+	l.endAndCheck(t, c.Standby, steps)
+}
 
-	db, err := pgxpool.New(t.Context(), c.Standby)
+// endAndCheck ends the load, waits until all jobs have ended, ends the orchestrators, and
+// checks that the database has one job for each key, which has succeeded.
+func (l *load) endAndCheck(t *testing.T, database, steps string) {
+	t.Helper()
+	l.end()
+	db, err := pgxpool.New(t.Context(), database)
 	require.NoError(t, err)
 	t.Cleanup(db.Close)
 	require.Eventually(t, func() bool {
@@ -105,11 +112,12 @@ func failOver(t *testing.T, random *rand.Rand, hit func(*testing.T, *cluster)) {
 		err := db.QueryRow(t.Context(), "select count(*) from jobs where finished_at is null").Scan(&left)
 		return err == nil && left == 0
 	}, patience, glance, "jobs that have not ended")
-	require.NoError(t, one.ShutDown(t.Context()))
-	require.NoError(t, two.ShutDown(t.Context()))
+	for _, server := range l.servers {
+		require.NoError(t, server.ShutDown(t.Context()))
+	}
 	found := check(t, l, db, steps)
-	t.Logf("acknowledged: %d before, %d in all; lost: %d; second jobs for a key: %d; fences twice: %d; overlaps: %d",
-		before, l.acceptedSoFar(), len(found.Lost), len(found.SecondJobs), len(found.FencesTwice), len(found.Overlaps))
+	t.Logf("acknowledged: %d; lost: %d; second jobs for a key: %d; fences twice: %d; overlaps: %d; failed: %d",
+		l.acceptedSoFar(), len(found.Lost), len(found.SecondJobs), len(found.FencesTwice), len(found.Overlaps), found.Failed)
 	require.Zero(t, found)
 	requireAttemptsInOrder(t, db)
 }
@@ -127,13 +135,16 @@ func requireAttemptsInOrder(t *testing.T, db *pgxpool.Pool) {
 	require.Zero(t, odd, "attempts that overlap")
 }
 
+// impatient are settings with which what is left over after a fault is over soon.
+var impatient = []string{"worker.lease=3s", "worker.kill_grace=300ms", "worker.drain_timeout=5s", "server.request_timeout=2s"}
+
 func orchestrator(t *testing.T, url, name, steps string, more ...string) *rig.Orchestrator {
 	t.Helper()
-	return rigtest.New(t, filepath.Join(bin, "orchestrator"), t.TempDir(), append(more,
-		"database.url="+url, "worker.id="+name, "worker.lease=3s", "worker.kill_grace=300ms", "worker.drain_timeout=5s",
-		"server.request_timeout=2s", "log.format=json",
-		"plugins.0.name=steps", "plugins.0.path="+filepath.Join(bin, "steps"), "plugins.0.concurrency=20",
-		"plugins.0.env.STEPS="+steps)...)
+	return rigtest.New(t, filepath.Join(bin, "orchestrator"), t.TempDir(), append([]string{
+		"database.url=" + url, "worker.id=" + name, "log.format=json",
+		"plugins.0.name=steps", "plugins.0.path=" + filepath.Join(bin, "steps"), "plugins.0.concurrency=20",
+		"plugins.0.env.STEPS=" + steps,
+	}, more...)...)
 }
 
 func number(t *testing.T, variable string, otherwise uint64) uint64 {

@@ -103,7 +103,8 @@ func (c crash) measure(t *testing.T, random *rand.Rand) (found losses) {
 	t.Helper()
 	t.Run("once", func(t *testing.T) { // ends its processes before the next
 		pair := c.pair(t)
-		o := orchestrator(t, pair.Primary, "one", t.TempDir()+"/steps", "jobs.accept_unknown_types=true", "jobs.default.commit="+c.commit)
+		o := orchestrator(t, pair.Primary, "one", t.TempDir()+"/steps",
+			append([]string{"jobs.accept_unknown_types=true", "jobs.default.commit=" + c.commit}, impatient...)...)
 		rigtest.Start(t, o)
 		jobType := "UNSERVED"
 		if c.worked {

@@ -7,7 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/store/embedded"
 )
@@ -30,6 +33,16 @@ func startLocal(ctx context.Context) (address string, end func(context.Context) 
 		return "", nil, errors.Join(err, remove())
 	}
 	return server.URL(), func(ctx context.Context) error { return errors.Join(server.Stop(ctx), remove()) }, nil
+}
+
+// Dir returns an empty directory for servers, in memory if there is room. It is removed after
+// the test.
+func Dir(t testing.TB) string {
+	t.Helper()
+	dir, remove, err := makeDir()
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, remove()) })
+	return dir
 }
 
 // makeDir makes a directory that this process locks until it removes it. If the

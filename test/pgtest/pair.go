@@ -57,9 +57,7 @@ const standbyName = "standby"
 // newPair starts a pair whose primary has these settings in addition.
 func newPair(t testing.TB, additional map[string]string) *Pair {
 	t.Helper()
-	dir, remove, err := makeDir()
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, remove()) })
+	dir := Dir(t)
 	cluster, err := migratedCluster()
 	if errors.Is(err, embedded.ErrNoPostgres) {
 		t.Skip("two servers need local PostgreSQL binaries: ", err)

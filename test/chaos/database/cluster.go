@@ -1,9 +1,9 @@
 //go:build linux
 
-// Package database is the database of a chaos run: a primary and a synchronous
-// standby, the networks of the hosts that lead to the primary, and perhaps a pooler
-// before it. The standby can take over at any time, and the old primary is rebuilt as
-// the next standby.
+// Package database is the database of a chaos run, or of another test that fails over
+// again and again: a primary and a synchronous standby, the networks of the hosts that lead
+// to the primary, and perhaps a pooler before it. The standby can take over at any time,
+// and the old primary is rebuilt as the next standby.
 //
 //	orchestrators of a host ─▶ network of the host ─▶ [pooler ─▶ trunk ─▶] primary ◀─ link ◀─ standby
 //
@@ -15,12 +15,15 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-jobs/holdfast/test/chaos/history"
 	"github.com/holdfast-jobs/holdfast/test/pgproxy"
@@ -44,9 +47,13 @@ type Config struct {
 	Orchestrator string
 	// Synchronous makes commits wait for the standby.
 	Synchronous bool
+	// Disks gives each server a small file system of its own, which can fill up, if this
+	// machine permits it.
+	Disks bool
 	// Pooler puts PgBouncer before the primary.
 	Pooler bool
-	// Hosts name the networks.
+	// Hosts name the networks. Without any, programs reach the servers themselves, with
+	// MultiHostURL.
 	Hosts []string
 	Log   *slog.Logger
 }
@@ -78,7 +85,8 @@ type Cluster struct {
 	undo             []func()
 }
 
-// Start starts the servers with the product's schema, and all networks.
+// Start starts the servers with the product's schema, and all networks. The witness may be
+// nil.
 func Start(ctx context.Context, cfg Config, witness Witness) (c *Cluster, err error) {
 	c = &Cluster{Config: cfg, witness: witness, Networks: make(map[string]*pgproxy.Proxy)}
 	defer func() {
@@ -116,7 +124,7 @@ func Start(ctx context.Context, cfg Config, witness Witness) (c *Cluster, err er
 		return c, err
 	}
 	c.primary.settings["primary_conninfo"], c.standby.settings["primary_conninfo"] = cfgs, cfgs
-	if err := c.witness.Begin(ctx, c.primary.URL(), 0, 0); err != nil {
+	if err := c.begin(ctx, c.primary, 0); err != nil {
 		return c, err
 	}
 	if err := c.rebuild(ctx, c.standby, BaseBackup); err != nil {
@@ -125,14 +133,14 @@ func Start(ctx context.Context, cfg Config, witness Witness) (c *Cluster, err er
 	return c, c.openNetworks(ctx)
 }
 
-// mount gives a server a small file system of its own, which can fill up. Only root can, and
-// it is in memory.
+// mount makes the directory of a server. A file system of its own is in memory, and only root
+// can make it.
 func (c *Cluster) mount(home string) error {
 	if err := os.Mkdir(home, 0o700); err != nil {
 		return err
 	}
 	size := diskSize()
-	if os.Geteuid() != 0 || size == "" {
+	if !c.Disks || os.Geteuid() != 0 || size == "" {
 		return nil
 	}
 	if err := syscall.Mount("holdfast-chaos", home, "tmpfs", 0, "mode=0700,size="+size); err != nil {
@@ -202,6 +210,23 @@ func (c *Cluster) URL(host string) string { return c.Networks[host].URL }
 
 // PoolerClients counts the connections that clients of the pooler have.
 func (c *Cluster) PoolerClients(ctx context.Context) (int, error) { return c.pooler.clients(ctx) }
+
+// MultiHostURL leads to whichever of the two servers takes writes, without any network.
+func (c *Cluster) MultiHostURL() (string, error) {
+	one, err := pgx.ParseConfig(c.Primary().URL())
+	if err != nil {
+		return "", err
+	}
+	two, err := pgx.ParseConfig(c.Standby().URL())
+	if err != nil {
+		return "", err
+	}
+	query := url.Values{
+		"host": {one.Host + "," + two.Host}, "port": {fmt.Sprintf("%d,%d", one.Port, two.Port)},
+		"sslmode": {"disable"}, "target_session_attrs": {"read-write"},
+	}
+	return "postgres://" + one.User + "@/" + one.Database + "?" + query.Encode(), nil
+}
 
 // PoolerPID is the process id of the pooler, or of its last one if it was started again; 0
 // without one.

@@ -53,11 +53,7 @@ func (c *Cluster) FailOver(ctx context.Context, f Failover) (time.Time, error) {
 	if err := c.standby.Await(ctx, "select not pg_is_in_recovery()"); err != nil {
 		return time.Time{}, err
 	}
-	at, err := c.standby.promotedAt(ctx)
-	if err != nil {
-		return time.Time{}, err
-	}
-	if err := c.witness.Begin(ctx, c.standby.URL(), c.generation+1, at); err != nil {
+	if err := c.begin(ctx, c.standby, c.generation+1); err != nil {
 		return time.Time{}, err
 	}
 	c.mu.Lock()
@@ -85,6 +81,20 @@ func (c *Cluster) FailOver(ctx context.Context, f Failover) (time.Time, error) {
 	return answers, nil
 }
 
+// begin tells the witness, if there is one, of a new primary.
+func (c *Cluster) begin(ctx context.Context, primary *Server, generation int) (err error) {
+	if c.witness == nil {
+		return nil
+	}
+	var at history.LSN
+	if generation > 0 {
+		if at, err = primary.promotedAt(ctx); err != nil {
+			return err
+		}
+	}
+	return c.witness.Begin(ctx, primary.URL(), generation, at)
+}
+
 // Rejoin leads a host to the primary.
 func (c *Cluster) Rejoin(host string) error {
 	front := c.Primary().URL()
@@ -97,12 +107,24 @@ func (c *Cluster) Rejoin(host string) error {
 	return err
 }
 
-// Rebuild makes the old primary the standby, and lets commits wait for it again. First
-// the witness reads what the old primary has committed, alone perhaps.
+// Rebuild makes the old primary the standby, and lets commits wait for it again.
 func (c *Cluster) Rebuild(ctx context.Context, way Way) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	old := c.Standby()
+	if err := c.drain(ctx, old); err != nil {
+		return err
+	}
+	old.Stop()
+	return c.rebuild(ctx, old, way)
+}
+
+// drain lets the witness, if there is one, read what an old primary has committed, alone
+// perhaps.
+func (c *Cluster) drain(ctx context.Context, old *Server) error {
+	if c.witness == nil {
+		return nil
+	}
 	if !old.Running() {
 		if err := old.Start(ctx); err != nil {
 			return err
@@ -111,8 +133,7 @@ func (c *Cluster) Rebuild(ctx context.Context, way Way) error {
 	if err := c.witness.Drain(ctx, old.URL(), c.generation-1); err != nil {
 		return fmt.Errorf("drain the witness of server %s: %w", old.Name, err)
 	}
-	old.Stop()
-	return c.rebuild(ctx, old, way)
+	return nil
 }
 
 func (c *Cluster) rebuild(ctx context.Context, server *Server, way Way) error {
@@ -135,6 +156,10 @@ func (c *Cluster) rebuild(ctx context.Context, server *Server, way Way) error {
 	}
 	signal := filepath.Join(server.data(), "standby.signal")
 	if err := os.WriteFile(signal, nil, 0o644); err != nil { //nolint:gosec // read by another user
+		return err
+	}
+	// Where nothing had to be rewound, it would wait for a standby once it is the primary.
+	if err := server.configure("synchronous_standby_names = ''"); err != nil {
 		return err
 	}
 	if err := server.Start(ctx); err != nil {

@@ -171,6 +171,16 @@ func (s *Server) ask(ctx context.Context, query string) (yes bool, err error) {
 	return yes, err
 }
 
+// configure adds a line to what ALTER SYSTEM has written. The server must not be running.
+func (s *Server) configure(line string) error {
+	file, err := os.OpenFile(filepath.Join(s.data(), "postgresql.auto.conf"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(line + "\n")
+	return errors.Join(err, file.Close())
+}
+
 // tool runs a program of PostgreSQL as the owner of the server's files.
 func (s *Server) tool(ctx context.Context, name string, args ...string) error {
 	owner, err := os.Stat(s.home)
