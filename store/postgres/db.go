@@ -29,6 +29,8 @@ type Config struct {
 	// heartbeatConnections of their own on top, and one more connection listens
 	// for hints.
 	MaxConnections int32
+	// Replica says where reads may go that may be a little old.
+	Replica ReplicaConfig
 	// Cell is the cell that the database is, if any.
 	Cell job.Cell
 	// Tracer records a span for each statement that runs within a span. It may
@@ -40,6 +42,8 @@ const (
 	// leastConnections is one for each pool that shares MaxConnections.
 	leastConnections     = 3
 	heartbeatConnections = 2
+	// leastOfReplica is one for each lane of the replica, and one to look at it.
+	leastOfReplica = 3
 )
 
 // ConnectTimeout limits one attempt to open a connection.
@@ -56,6 +60,12 @@ type DB struct {
 
 	// The lanes share Reads: for single jobs, for lists, and for figures.
 	Lookups, Lists, Figures *Lane
+
+	// StaleLists and StaleFigures lead to the replica, if there is one. What must be current does
+	// not go there: what is named by its id, what was just written, and all that decides.
+	StaleLists, StaleFigures *StaleLane
+	// Replica is nil if there is none.
+	Replica *Replica
 
 	abandoned abandonedWrites
 	direct    string // the URL that leads through no pooler
@@ -99,11 +109,35 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 		*p.pool = &Pool{Pool: pool, Settings: settings, name: p.name, db: db}
 	}
 	db.Lookups, db.Lists, db.Figures = lanes(db.Reads, reads)
+	if err := db.openReplica(ctx, cfg, max(reads, leastOfReplica)); err != nil {
+		db.Close()
+		return nil, err
+	}
 	if err := db.Ping(ctx); err != nil {
 		db.Close()
 		return nil, err
 	}
 	return db, nil
+}
+
+// openReplica connects to nothing yet. Without a replica, what may be stale is read from the
+// primary.
+func (db *DB) openReplica(ctx context.Context, cfg Config, connections int32) error {
+	db.StaleLists, db.StaleFigures = &StaleLane{primary: db.Lists}, &StaleLane{primary: db.Figures}
+	if cfg.Replica.URL == "" {
+		return nil
+	}
+	settings := db.Reads.Settings
+	cfg.URL = cfg.Replica.URL
+	opened, err := openPool(ctx, cfg, "replica", connections, settings, cfg.Tracer)
+	if err != nil {
+		return fmt.Errorf("replica: %w", err)
+	}
+	pool := &Pool{Pool: opened, Settings: settings, name: "replica", db: db}
+	db.Replica = newReplica(pool, db.Worker, cfg.Replica)
+	db.StaleLists.replica, db.StaleFigures.replica = db.Replica, db.Replica
+	db.StaleLists.lane, db.StaleFigures.lane = staleLanes(pool, connections)
+	return nil
 }
 
 // divide shares out the connections: three tenths each for submissions and
@@ -147,7 +181,11 @@ func (db *DB) Ping(ctx context.Context) error {
 }
 
 func (db *DB) pools() []*Pool {
-	return []*Pool{db.Worker, db.Submissions, db.Reads, db.Heartbeats}
+	all := []*Pool{db.Worker, db.Submissions, db.Reads, db.Heartbeats}
+	if db.Replica != nil {
+		all = append(all, db.Replica.pool)
+	}
+	return all
 }
 
 // reconnect replaces every connection before its next use.
@@ -161,6 +199,9 @@ func (db *DB) reconnect() {
 // finishes the writes that it is still working on.
 func (db *DB) Close() {
 	db.abandoned.close()
+	if db.Replica != nil {
+		db.Replica.close()
+	}
 	for _, pool := range db.pools() {
 		if pool != nil { // Open may fail halfway
 			pool.Close()
@@ -170,7 +211,7 @@ func (db *DB) Close() {
 
 // PoolStats says how a pool of connections is used.
 type PoolStats struct {
-	// Name is "worker", "submission", "read" or "heartbeat".
+	// Name is "worker", "submission", "read", "heartbeat" or "replica".
 	Name string
 	// Acquired are in use, Idle are open and free, and Opening are being
 	// opened. Together they are at most Max.
