@@ -291,4 +291,7 @@ func TestAReadWhoseCallerHasLeftIsNotRepeated(t *testing.T) {
 	err := db.StaleLists.Read(ctx, "test", func(Querier) error { runs++; cancel(); return ctx.Err() })
 	require.ErrorIs(t, err, context.Canceled)
 	require.Equal(t, 1, runs)
+	for result, reads := range db.Replica.Status().Reads {
+		require.Zero(t, reads, "it says nothing about the replica: %s", result)
+	}
 }
