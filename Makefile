@@ -47,7 +47,7 @@ PACKAGES = $(shell expr $$(getconf _NPROCESSORS_ONLN) \* 2)
 # The packages that take the longest start first, and those that mostly wait are spread among
 # those that compute: what is left at the end should be short.
 SLOWEST = ./test/e2e ./plugin/host ./cmd/orchestrator ./test/webhooks ./store ./store/embedded ./runtime \
-	./test/failover ./test/pooler ./test/cells ./plugin/conformance ./test/languages ./test/gates ./test/followups ./test/retention ./test/schedules
+	./test/failover ./test/replica ./test/pooler ./test/cells ./plugin/conformance ./test/languages ./test/gates ./test/followups ./test/retention ./test/schedules
 # LONG=1 adds the tests that take minutes each.
 LONG ?=
 

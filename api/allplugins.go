@@ -25,7 +25,7 @@ type allPluginRoutes struct {
 }
 
 func (p *allPluginRoutes) add(r *router) {
-	add(r, "GET /debug/plugins/events", "list-plugin-events", guard.Observe, p.events, acrossTenants)
+	add(r, "GET /debug/plugins/events", "list-plugin-events", guard.Observe, p.events, acrossTenants, mayBeStale)
 	add(r, "GET /debug/plugins/everywhere", "list-plugins-everywhere", guard.Observe, p.everywhere, acrossTenants)
 	add(r, "POST /debug/plugins/{name}/commands", "command-plugin", guard.Operate, p.command, acrossTenants, accepts, takesBody)
 	add(r, "GET /debug/plugins/commands/{id}", "get-plugin-command", guard.Observe, p.get, acrossTenants)

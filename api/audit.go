@@ -88,7 +88,7 @@ type auditRoutes struct {
 }
 
 func (a *auditRoutes) add(r *router) {
-	add(r, "GET /debug/audit", "list-acts", guard.Observe, a.list)
+	add(r, "GET /debug/audit", "list-acts", guard.Observe, a.list, mayBeStale)
 }
 
 type actsInput struct {

@@ -35,7 +35,7 @@ type bulkRoutes struct {
 
 func (b *bulkRoutes) add(r *router) {
 	add(r, "POST /debug/operations", "start-operation", guard.Operate, b.start, takesBody)
-	add(r, "GET /debug/operations", "list-operations", guard.Observe, b.list)
+	add(r, "GET /debug/operations", "list-operations", guard.Observe, b.list, mayBeStale)
 	add(r, "GET /debug/operations/{id}", "get-operation", guard.Observe, b.get)
 	add(r, "POST /debug/operations/{id}/stop", "stop-operation", guard.Operate, b.stop)
 }

@@ -17,8 +17,8 @@ type deadLetterRoutes struct {
 }
 
 func (d *deadLetterRoutes) add(r *router) {
-	add(r, "GET /dead-letter", "list-dead-letters", guard.Observe, d.list)
-	add(r, "GET /dead-letter/groups", "group-dead-letters", guard.Observe, d.groups)
+	add(r, "GET /dead-letter", "list-dead-letters", guard.Observe, d.list, mayBeStale)
+	add(r, "GET /dead-letter/groups", "group-dead-letters", guard.Observe, d.groups, mayBeStale)
 	add(r, "POST /dead-letter/retry", "retry-dead-letters", guard.Operate, d.retry)
 }
 

@@ -22,8 +22,8 @@ type findRoutes struct {
 }
 
 func (f *findRoutes) add(r *router) {
-	add(r, "GET /debug/jobs", "find-jobs", guard.Observe, f.list)
-	add(r, "GET /debug/jobs/count", "count-jobs", guard.Observe, f.count)
+	add(r, "GET /debug/jobs", "find-jobs", guard.Observe, f.list, mayBeStale)
+	add(r, "GET /debug/jobs/count", "count-jobs", guard.Observe, f.count, mayBeStale)
 	add(r, "GET /debug/jobs/lookup", "look-up-jobs", guard.Observe, f.lookup)
 }
 

@@ -22,7 +22,7 @@ type jobRoutes struct {
 }
 
 func (j *jobRoutes) add(r *router) {
-	add(r, "GET /jobs", "list-jobs", guard.Read, j.list)
+	add(r, "GET /jobs", "list-jobs", guard.Read, j.list, mayBeStale)
 	add(r, "GET /jobs/{id}", "get-job", guard.Read, j.get, ownDeadline)
 	add(r, "GET /jobs/{id}/tree", "get-job-tree", guard.Read, j.tree)
 	add(r, "POST /jobs/{id}/cancel", "cancel-job", guard.Submit, j.change(j.jobs.Cancel))

@@ -44,16 +44,17 @@ func (o *operatorRoutes) add(r *router) {
 	add(r, "GET /debug/jobs/{id}", "inspect-job", guard.Observe, o.inspect)
 	add(r, "GET /debug/jobs/{id}/logs", "get-job-logs", guard.Observe, o.logs, showsPayloads)
 	add(r, "GET /debug/workers", "list-workers", guard.Observe, o.workers, acrossTenants)
-	add(r, "GET /debug/workers/summary", "summarize-workers", guard.Observe, o.summary, acrossTenants)
-	add(r, "GET /debug/queues", "list-queues", guard.Observe, o.queues, acrossTenants)
-	add(r, "GET /debug/series", "get-series", guard.Observe, o.series, acrossTenants)
+	add(r, "GET /debug/workers/summary", "summarize-workers", guard.Observe, o.summary, acrossTenants, mayBeStale)
+	add(r, "GET /debug/queues", "list-queues", guard.Observe, o.queues, acrossTenants, mayBeStale)
+	add(r, "GET /debug/series", "get-series", guard.Observe, o.series, acrossTenants, mayBeStale)
 	add(r, "GET /debug/doctor", "diagnose", guard.Observe, o.diagnose, acrossTenants, ownDeadline)
 	add(r, "GET /debug/config", "get-config", guard.Observe, o.config, acrossTenants)
+	add(r, "GET /debug/replica", "get-replica", guard.Observe, o.replica, acrossTenants)
 	o.addMetrics(r)
 }
 
 func (o *operatorRoutes) addMetrics(r *router) {
-	add(r, "GET /metrics", "get-metrics", guard.Observe, o.metrics, acrossTenants)
+	add(r, "GET /metrics", "get-metrics", guard.Observe, o.metrics, acrossTenants, mayBeStale)
 }
 
 func (o *operatorRoutes) inspect(ctx context.Context, in *jobInput) (*body[v1.JobDetail], error) {
@@ -144,6 +145,10 @@ func (o *operatorRoutes) config(context.Context, *call) (*body[v1.Configuration]
 	return &body[v1.Configuration]{shown}, nil
 }
 
+func (o *operatorRoutes) replica(context.Context, *call) (*body[v1.Replica], error) {
+	return &body[v1.Replica]{o.operations.Replica()}, nil
+}
+
 const (
 	// diagnoseWithin bounds a diagnosis, which looks at every job.
 	diagnoseWithin = 2 * time.Minute
@@ -202,15 +207,11 @@ func (o *operatorRoutes) metrics(ctx context.Context, in *metricsInput) (*huma.S
 	if minutes == 0 {
 		minutes = recentMinutes
 	}
-	// Unlike DoChan, Do passes a panic on to the requests and does not end the program.
-	shared, err, _ := o.measuring.Do(fmt.Sprint(minutes), func() (any, error) {
-		// The first request may end while others still wait.
-		ctx, cancel := o.deadline.orStop(context.WithoutCancel(ctx), o.deadline.usual)
-		defer cancel()
+	metrics, err := once(ctx, o.deadline, &o.measuring, fmt.Sprint(minutes), func(ctx context.Context) (v1.Metrics, error) {
 		return o.operations.Metrics(ctx, time.Duration(minutes)*time.Minute)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return answerJSON(http.StatusOK, shared.(v1.Metrics)), nil
+	return answerJSON(http.StatusOK, metrics), nil
 }

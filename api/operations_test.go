@@ -19,6 +19,7 @@ type insides struct {
 	queues  []v1.Queue
 	metrics v1.Metrics
 	checks  []job.Check
+	replica v1.Replica
 	// window is the argument of the latest call.
 	window time.Duration
 	series string
@@ -73,14 +74,14 @@ func (l *ledger) Logs(_ context.Context, id job.ID, filter job.LogFilter) ([]job
 
 func (l *ledger) Workers(context.Context) ([]v1.Worker, error) { return l.workers, l.interrupt() }
 
-func (l *ledger) WorkerTotals(_ context.Context, window time.Duration) (map[job.State]int64, error) {
+func (l *ledger) WorkerTotals(ctx context.Context, window time.Duration) (map[job.State]int64, error) {
 	l.mu.Lock() // A page may have gone on without its figures.
 	l.window = window
 	l.mu.Unlock()
-	return l.totals, l.interrupt()
+	return l.totals, l.look(ctx)
 }
 
-func (l *ledger) Queues(context.Context) ([]v1.Queue, error) { return l.queues, l.interrupt() }
+func (l *ledger) Queues(ctx context.Context) ([]v1.Queue, error) { return l.queues, l.look(ctx) }
 
 func (l *ledger) Metrics(ctx context.Context, window time.Duration) (v1.Metrics, error) {
 	l.mu.Lock()
@@ -100,6 +101,8 @@ func (l *ledger) Series(ctx context.Context, window v1.SeriesWindow, jobType str
 		{Slot: 0, JobType: "SLEEP_JOB", Event: "submitted", Jobs: 2}, {Slot: window.Slots() - 1, JobType: "SLEEP_JOB", Event: "succeeded", Jobs: 1},
 	}, []v1.SeriesLatencies{{Slot: 0, Waits: wait}}, 1), l.look(ctx)
 }
+
+func (l *ledger) Replica() v1.Replica { return l.replica }
 
 func (l *ledger) Diagnose(ctx context.Context) ([]job.Check, error) { return l.checks, l.look(ctx) }
 

@@ -94,7 +94,7 @@ type Workflows interface {
 	RequeueWorkflow(ctx context.Context, id job.ID) (int, error)
 }
 
-// Operations is the ledger as operators see it. Every method can return
+// Operations is the ledger as operators see it. Every method but Replica can return
 // job.ErrUnavailable, or the error of a context that is done.
 type Operations interface {
 	// Detail returns everything about a job, or job.ErrNotFound.
@@ -113,6 +113,8 @@ type Operations interface {
 	Metrics(ctx context.Context, window time.Duration) (v1.Metrics, error)
 	// Series returns what has happened to jobs of all types, or of one, slot by slot.
 	Series(ctx context.Context, window v1.SeriesWindow, jobType string) (v1.Series, error)
+	// Replica says how the replica of the database is used. It does not ask the database.
+	Replica() v1.Replica
 	// Diagnose looks for problems. It may take minutes on a large ledger.
 	Diagnose(ctx context.Context) ([]job.Check, error)
 }

@@ -36,10 +36,10 @@ type retentionRoutes struct {
 }
 
 func (p *retentionRoutes) add(r *router) {
-	add(r, "GET /retention/plan", "plan-retention", guard.Observe, p.plan, acrossTenants)
+	add(r, "GET /retention/plan", "plan-retention", guard.Observe, p.plan, acrossTenants, mayBeStale)
 	add(r, "POST /jobs/{id}/erase", "erase-job", guard.Operate, p.eraseJob, takesBody)
 	add(r, "POST /erasures", "erase-tenant", guard.Operate, p.eraseTenant, accepts, takesBody)
-	add(r, "GET /erasures", "list-erasures", guard.Observe, p.list)
+	add(r, "GET /erasures", "list-erasures", guard.Observe, p.list, mayBeStale)
 	add(r, "GET /erasures/{id}", "get-erasure", guard.Observe, p.get)
 }
 

@@ -59,6 +59,8 @@ const (
 	showsPayloads
 	// takesBody is for operations that read a body. The others refuse one.
 	takesBody
+	// mayBeStale is for lists and figures, which may come from a replica of the database.
+	mayBeStale
 )
 
 // withBody is the metadata of an operation that has takesBody.
@@ -85,6 +87,10 @@ func add[In, Out any](r *router, route, id string, scope guard.Scope, answer fun
 	}
 	if has[takesBody] {
 		operation.Metadata = map[string]any{withBody: true}
+	}
+	if has[mayBeStale] {
+		operation.Metadata = map[string]any{canBeStale: true}
+		operation.Middlewares = append(operation.Middlewares, tellAge)
 	}
 	if method == http.MethodGet {
 		operation.Middlewares = append(operation.Middlewares, r.limitReads)

@@ -32,7 +32,7 @@ type scheduleRoutes struct {
 }
 
 func (p *scheduleRoutes) add(r *router) {
-	add(r, "GET /schedules", "list-schedules", guard.Read, p.list)
+	add(r, "GET /schedules", "list-schedules", guard.Read, p.list, mayBeStale)
 	add(r, "GET /schedules/{schedule}", "get-schedule", guard.Read, p.get)
 	add(r, "PUT /schedules/{schedule}", "set-schedule", guard.Submit, p.set, takesBody)
 	add(r, "DELETE /schedules/{schedule}", "delete-schedule", guard.Submit, p.delete)

@@ -95,6 +95,7 @@ var scopes = map[string]struct {
 	"POST /debug/jobs/{id}/resubmit":      {scope: guard.Operate},
 	"GET /debug/jobs/{id}/logs":           {scope: guard.Observe, payloads: true},
 	"GET /debug/config":                   {scope: guard.Observe, allTenants: true},
+	"GET /debug/replica":                  {scope: guard.Observe, allTenants: true},
 	"GET /debug/queues":                   {scope: guard.Observe, allTenants: true},
 	"GET /debug/doctor":                   {scope: guard.Observe, allTenants: true},
 	"POST /workflows":                     {scope: guard.Submit},

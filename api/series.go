@@ -43,14 +43,11 @@ func (o *operatorRoutes) series(ctx context.Context, in *seriesInput) (*body[v1.
 	if window == "" {
 		window = v1.Hour
 	}
-	shared, err, _ := o.charting.Do(string(window)+" "+in.JobType, func() (any, error) {
-		// The first request may end while others still wait.
-		ctx, cancel := o.deadline.orStop(context.WithoutCancel(ctx), o.deadline.usual)
-		defer cancel()
+	series, err := once(ctx, o.deadline, &o.charting, string(window)+" "+in.JobType, func(ctx context.Context) (v1.Series, error) {
 		return o.operations.Series(ctx, window, in.JobType)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &body[v1.Series]{shared.(v1.Series)}, nil
+	return &body[v1.Series]{series}, nil
 }

@@ -25,8 +25,8 @@ type workflowRoutes struct {
 
 func (w *workflowRoutes) add(r *router) {
 	add(r, "POST /workflows", "submit-workflow", guard.Submit, w.submit, accepts, takesBody)
-	add(r, "GET /workflows", "list-workflows", guard.Read, w.list)
-	add(r, "GET /workflows/count", "count-workflows", guard.Read, w.count)
+	add(r, "GET /workflows", "list-workflows", guard.Read, w.list, mayBeStale)
+	add(r, "GET /workflows/count", "count-workflows", guard.Read, w.count, mayBeStale)
 	add(r, "GET /workflows/{id}", "get-workflow", guard.Read, w.get)
 	add(r, "POST /workflows/{id}/cancel", "cancel-workflow", guard.Submit, w.change("workflow canceled", Workflows.CancelWorkflow))
 	add(r, "POST /workflows/{id}/hold", "hold-workflow", guard.Submit, w.change("workflow held", Workflows.HoldWorkflow))

@@ -19,7 +19,7 @@ func (s *Store) RecordAct(ctx context.Context, a job.Act) error {
 // Acts returns what people did and the filter selects, newest first.
 func (s *Store) Acts(ctx context.Context, filter job.ActFilter) ([]job.Act, error) {
 	after := pgtype.Int8{Int64: filter.After.ID, Valid: !filter.After.At.IsZero()}
-	return postgres.Read(ctx, s.db.Lists, "acts", pgx.RowToStructByName[job.Act],
+	return postgres.Read(ctx, s.db.StaleLists, "acts", pgx.RowToStructByName[job.Act],
 		filter.Limit, filter.Actor, filter.Action, filter.Tenant, nullableID(filter.Job),
 		postgres.Instant(filter.From), postgres.Instant(filter.Before), postgres.Instant(filter.After.At), after)
 }

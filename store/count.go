@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store/postgres"
 	"github.com/holdfast-jobs/holdfast/store/sql"
 )
 
@@ -20,7 +21,7 @@ const maxCounted = 10 * maxScan
 // maxCounted dead letters. If there may be older ones, it says that there are more.
 func (s *Store) Count(ctx context.Context, filter job.Filter) (job.Count, error) {
 	filter.After = job.ID{}
-	found, next, err := s.count(ctx, filter, job.MaxCount+1, examinedBy(filter))
+	found, next, err := s.count(ctx, s.db.StaleLists, filter, job.MaxCount+1, examinedBy(filter))
 	if err != nil {
 		return job.Count{}, err
 	}
@@ -31,9 +32,9 @@ func (s *Store) Count(ctx context.Context, filter job.Filter) (job.Count, error)
 
 // count counts up to limit jobs, or a few more, and returns the After with which it goes on; zero
 // if it has seen all.
-func (s *Store) count(ctx context.Context, filter job.Filter, limit, most int) (jobs int, next job.ID, err error) {
+func (s *Store) count(ctx context.Context, from postgres.Lister, filter job.Filter, limit, most int) (jobs int, next job.ID, err error) {
 	err = inStretches(filter.Within, most, func(examined int) (ended bool, err error) {
-		found, err := s.countStretch(ctx, filter, limit, examined)
+		found, err := s.countStretch(ctx, from, filter, limit, examined)
 		jobs, next = jobs+found.Jobs, found.Next.Bytes
 		filter.After = next
 		return !found.Next.Valid || jobs >= limit, err
@@ -47,15 +48,18 @@ type countRow struct {
 	Next pgtype.UUID
 }
 
-func (s *Store) countStretch(ctx context.Context, filter job.Filter, limit, examined int) (found countRow, err error) {
+func (s *Store) countStretch(ctx context.Context, from postgres.Lister, filter job.Filter, limit, examined int) (found countRow, err error) {
 	text, args := counting(filter, limit, examined)
-	batch := &pgx.Batch{}
-	batch.Queue(sql.Text("list_by_index"))
-	batch.Queue(text, args...).Query(func(rows pgx.Rows) (err error) {
-		found, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[countRow])
-		return err
+	err = from.Send(ctx, "count", func() *pgx.Batch {
+		batch := &pgx.Batch{}
+		batch.Queue(sql.Text("list_by_index"))
+		batch.Queue(text, args...).Query(func(rows pgx.Rows) (err error) {
+			found, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[countRow])
+			return err
+		})
+		return batch
 	})
-	return found, s.db.Lists.Send(ctx, "count", batch)
+	return found, err
 }
 
 // examinedBy is how many rows a count examines.

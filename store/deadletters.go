@@ -24,7 +24,7 @@ const (
 // DeadLetters returns the dead jobs that the filter selects, newest first.
 func (s *Store) DeadLetters(ctx context.Context, filter job.DeadLetterFilter) ([]job.DeadLetter, error) {
 	after := pgtype.UUID{Bytes: filter.After.ID, Valid: !filter.After.DeadAt.IsZero()}
-	return postgres.Read(ctx, s.db.Lists, "dead_letters", pgx.RowToStructByName[job.DeadLetter],
+	return postgres.Read(ctx, s.db.StaleLists, "dead_letters", pgx.RowToStructByName[job.DeadLetter],
 		filter.Limit, filter.Type, filter.Tenant, postgres.Instant(filter.After.DeadAt), after, filter.Code, filter.Fingerprint)
 }
 
@@ -48,7 +48,7 @@ type groupRow struct {
 func (s *Store) DeadLetterGroups(ctx context.Context, filter job.DeadLetterFilter) (groups []job.DeadLetterGroup, more bool, err error) {
 	args := []any{filter.Type, filter.Limit, job.MaxCount + 1, groupSamples, groupVersions, groupTimes}
 	var found []groupRow
-	err = s.db.Figures.Snapshot(ctx, "dead letter groups", withTimeForFigures, func(tx pgx.Tx) (err error) {
+	err = s.db.StaleFigures.Snapshot(ctx, "dead letter groups", withTimeForFigures, func(tx pgx.Tx) (err error) {
 		if filter.Tenant == "" {
 			found, err = postgres.Rows(ctx, tx, "dead_letter_groups", pgx.RowToStructByName[groupRow], args...)
 		} else {

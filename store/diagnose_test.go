@@ -20,7 +20,7 @@ func diagnose(t testing.TB, s *Store) map[string]job.Check {
 	t.Helper()
 	found, err := s.Diagnose(t.Context())
 	require.NoError(t, err)
-	require.Len(t, found, 22)
+	require.Len(t, found, 23)
 	checks := make(map[string]job.Check)
 	for _, check := range found {
 		require.NotEmpty(t, check.Summary, check.Name)

@@ -45,7 +45,7 @@ func (s *Store) Edit(ctx context.Context, id job.ID, edit job.Edit) (view job.Vi
 // EditAll changes the jobs of a page of List, which must be a list of jobs that wait. It
 // leaves out those that do not wait any more, or no longer have the tag.
 func (s *Store) EditAll(ctx context.Context, filter job.Filter, edit job.Edit) (job.EditPage, error) {
-	listed, err := s.List(ctx, filter)
+	listed, err := s.list(ctx, s.db.Lists, filter)
 	if err != nil {
 		return job.EditPage{}, err
 	}

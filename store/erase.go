@@ -66,7 +66,7 @@ func (s *Store) AskErasure(ctx context.Context, asked job.Erasure) (job.Erasure,
 // Erasures returns the erasures that the filter selects, newest first.
 func (s *Store) Erasures(ctx context.Context, filter job.ErasureFilter) ([]job.Erasure, error) {
 	only := pgtype.UUID{Bytes: filter.ID, Valid: filter.ID != job.ID{}}
-	return postgres.Read(ctx, s.db.Lists, "erasures", pgx.RowToStructByName[job.Erasure], only, filter.Tenant, filter.Limit)
+	return postgres.Read(ctx, s.listsOf(only.Valid), "erasures", pgx.RowToStructByName[job.Erasure], only, filter.Tenant, filter.Limit)
 }
 
 // nextErasure is an erasure that somebody works on.

@@ -31,7 +31,12 @@ const (
 // finds the newest first. The times of creation limit the ids, unless clocks differ
 // by more than clockSlack.
 func (s *Store) List(ctx context.Context, filter job.Filter) (job.Page, error) {
-	rows, next, err := s.page(ctx, filter, "")
+	return s.list(ctx, s.db.StaleLists, filter)
+}
+
+// list is List, which for what decides about jobs must be current.
+func (s *Store) list(ctx context.Context, from postgres.Lister, filter job.Filter) (job.Page, error) {
+	rows, next, err := s.page(ctx, from, filter, "")
 	page := job.Page{Jobs: make([]job.View, len(rows)), Next: next}
 	for i, row := range rows {
 		page.Jobs[i] = row.found().View
@@ -41,17 +46,21 @@ func (s *Store) List(ctx context.Context, filter job.Filter) (job.Page, error) {
 
 // Find returns the page that List would return, with what operators see of each job.
 func (s *Store) Find(ctx context.Context, filter job.Filter) (job.FoundPage, error) {
-	rows, next, err := s.page(ctx, filter, foundColumns)
+	return s.find(ctx, s.db.StaleLists, filter)
+}
+
+func (s *Store) find(ctx context.Context, from postgres.Lister, filter job.Filter) (job.FoundPage, error) {
+	rows, next, err := s.page(ctx, from, filter, foundColumns)
 	return job.FoundPage{Jobs: foundOf(rows), Next: next}, err
 }
 
 // page returns the rows of a page, with more columns than those of a view, and where the
 // next page begins.
-func (s *Store) page(ctx context.Context, filter job.Filter, more string) (rows []foundRow, next job.ID, err error) {
+func (s *Store) page(ctx context.Context, from postgres.Lister, filter job.Filter, more string) (rows []foundRow, next job.ID, err error) {
 	limit := filter.Limit
 	err = inStretches(filter.Within, maxScan, func(examined int) (ended bool, err error) {
 		filter.Limit = limit - len(rows)
-		found, after, err := s.stretch(ctx, filter, more, examined)
+		found, after, err := s.stretch(ctx, from, filter, more, examined)
 		rows, next = append(rows, found...), after
 		filter.After = next
 		return next == job.ID{} || len(rows) == limit, err
@@ -60,16 +69,19 @@ func (s *Store) page(ctx context.Context, filter job.Filter, more string) (rows 
 }
 
 // stretch is page for so many rows of a table or index.
-func (s *Store) stretch(ctx context.Context, filter job.Filter, more string, examined int) (rows []foundRow, next job.ID, err error) {
+func (s *Store) stretch(ctx context.Context, from postgres.Lister, filter job.Filter, more string, examined int) (rows []foundRow, next job.ID, err error) {
 	text, args := listing(filter, more, examined)
 	var found []listedRow
-	batch := &pgx.Batch{}
-	batch.Queue(sql.Text("list_by_index"))
-	batch.Queue(text, args...).Query(func(rows pgx.Rows) (err error) {
-		found, err = pgx.CollectRows(rows, pgx.RowToStructByNameLax[listedRow])
-		return err
+	err = from.Send(ctx, "list", func() *pgx.Batch {
+		batch := &pgx.Batch{}
+		batch.Queue(sql.Text("list_by_index"))
+		batch.Queue(text, args...).Query(func(rows pgx.Rows) (err error) {
+			found, err = pgx.CollectRows(rows, pgx.RowToStructByNameLax[listedRow])
+			return err
+		})
+		return batch
 	})
-	if err := s.db.Lists.Send(ctx, "list", batch); err != nil {
+	if err != nil {
 		return nil, job.ID{}, err
 	}
 	for _, row := range found {

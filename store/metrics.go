@@ -19,9 +19,14 @@ const withTimeForFigures = "set local statement_timeout = '15s'"
 // processors. Joins still use the indexes: a hash join would read the whole ledger.
 const forFigures = withTimeForFigures + "; set local enable_seqscan = on; set local enable_hashagg = on; set local max_parallel_workers_per_gather = 0"
 
-// figures runs f in one snapshot. f must not run statements that are also run
-// elsewhere: a connection keeps the plans that it made.
+// figures runs f in one snapshot, which may be a little old. f may run twice, and must not
+// run statements that are also run elsewhere: a connection keeps the plans that it made.
 func (s *Store) figures(ctx context.Context, operation string, f func(pgx.Tx) error) error {
+	return s.db.StaleFigures.Snapshot(ctx, operation, forFigures, f)
+}
+
+// currentFigures is figures on the primary.
+func (s *Store) currentFigures(ctx context.Context, operation string, f func(pgx.Tx) error) error {
 	return s.db.Figures.Snapshot(ctx, operation, forFigures, f)
 }
 
@@ -48,15 +53,20 @@ func readGates(ctx context.Context, tx pgx.Tx, m *v1.Metrics) error {
 
 // Metrics describes the whole system at one moment. It reads the narrow lists and
 // the tallies, never the ledger of ended jobs, so its cost grows with the waiting jobs,
-// not with the ended ones. The window covers at most a day.
+// not with the ended ones. The window covers at most a day. The oldest snapshot is always that of
+// the primary, where vacuum runs.
 //
 // It reads the slowest figures last. If the context ends before, it returns the figures
 // that it has, with the error. At is not zero once the database has answered; StatusCounts
 // and Queues are nil while they are not known.
 func (s *Store) Metrics(ctx context.Context, window time.Duration) (v1.Metrics, error) {
 	var m v1.Metrics
-	err := s.figures(ctx, "metrics", func(tx pgx.Tx) (err error) {
-		for _, read := range []func(context.Context, pgx.Tx, *v1.Metrics) error{readSnapshot, readGates, readTypes} {
+	err := s.currentFigures(ctx, "snapshots", func(tx pgx.Tx) error { return readSnapshot(ctx, tx, &m) })
+	if err != nil {
+		return m, err
+	}
+	err = s.figures(ctx, "metrics", func(tx pgx.Tx) (err error) {
+		for _, read := range []func(context.Context, pgx.Tx, *v1.Metrics) error{readGates, readTypes} {
 			if err := read(ctx, tx, &m); err != nil {
 				return err
 			}

@@ -86,7 +86,7 @@ func (s *Store) PreviewOperation(ctx context.Context, filter job.Filter) (previe
 	if filter.After == (job.ID{}) {
 		newest := filter
 		newest.Within, newest.Limit = filter.Within/4, previewSamples
-		samples, err := s.Find(ctx, newest)
+		samples, err := s.find(ctx, s.db.Lists, newest)
 		if err != nil {
 			return job.Preview{}, err
 		}
@@ -95,7 +95,7 @@ func (s *Store) PreviewOperation(ctx context.Context, filter job.Filter) (previe
 			return job.Preview{}, err
 		}
 	}
-	preview.Count.Jobs, preview.Next, err = s.count(ctx, filter, math.MaxInt32, math.MaxInt)
+	preview.Count.Jobs, preview.Next, err = s.count(ctx, s.db.Lists, filter, math.MaxInt32, math.MaxInt)
 	preview.Count.More = preview.Next != job.ID{}
 	return preview, err
 }
@@ -106,7 +106,7 @@ func (s *Store) diedOn(ctx context.Context, filter job.Filter) ([]job.DiedOn, er
 		return nil, nil
 	}
 	filter.Limit = previewDied
-	page, err := s.List(ctx, filter)
+	page, err := s.list(ctx, s.db.Lists, filter)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +150,7 @@ func (s *Store) StartOperation(ctx context.Context, start job.OperationStart) (j
 // Operations returns the operations that the filter selects, newest first.
 func (s *Store) Operations(ctx context.Context, filter job.OperationFilter) ([]job.Operation, error) {
 	only := pgtype.UUID{Bytes: filter.ID, Valid: filter.ID != job.ID{}}
-	found, err := postgres.Read(ctx, s.db.Lists, "operations", pgx.RowToStructByName[operationRow],
+	found, err := postgres.Read(ctx, s.listsOf(only.Valid), "operations", pgx.RowToStructByName[operationRow],
 		chosenOperations(only, filter.Tenant, filter.Limit, nil, nobody)...)
 	if err != nil {
 		return nil, err

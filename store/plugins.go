@@ -41,9 +41,9 @@ func (s *Store) PluginEvents(ctx context.Context, f job.PluginEventFilter) ([]jo
 	before := pgtype.UUID{Bytes: f.Before.ID, Valid: f.Before.ID != job.ID{}}
 	args := []any{f.Limit, f.Worker, string(f.Event), postgres.Instant(f.Before.At), before}
 	if f.Plugin != "" {
-		return pluginEvents(postgres.Read(ctx, s.db.Lists, "plugin_events_of", pgx.RowToStructByName[pluginEventRow], append(args, f.Plugin)...))
+		return pluginEvents(postgres.Read(ctx, s.db.StaleLists, "plugin_events_of", pgx.RowToStructByName[pluginEventRow], append(args, f.Plugin)...))
 	}
-	return pluginEvents(postgres.Read(ctx, s.db.Lists, "plugin_events", pgx.RowToStructByName[pluginEventRow], args...))
+	return pluginEvents(postgres.Read(ctx, s.db.StaleLists, "plugin_events", pgx.RowToStructByName[pluginEventRow], args...))
 }
 
 type pluginEventRow struct {

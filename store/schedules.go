@@ -100,7 +100,11 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 
 // Schedules returns a page of schedules.
 func (s *Store) Schedules(ctx context.Context, filter job.ScheduleFilter) ([]job.Schedule, error) {
-	rows, err := postgres.Read(ctx, s.db.Lists, "schedules", pgx.RowToStructByName[shownRow],
+	return s.schedules(ctx, s.db.StaleLists, filter)
+}
+
+func (s *Store) schedules(ctx context.Context, from postgres.Reader, filter job.ScheduleFilter) ([]job.Schedule, error) {
+	rows, err := postgres.Read(ctx, from, "schedules", pgx.RowToStructByName[shownRow],
 		postgres.Text(filter.Tenant), postgres.Text(filter.Name), filter.AfterTenant, filter.AfterName, filter.Limit)
 	found := make([]job.Schedule, len(rows))
 	for i, row := range rows {
@@ -111,7 +115,7 @@ func (s *Store) Schedules(ctx context.Context, filter job.ScheduleFilter) ([]job
 
 // Schedule returns a schedule, or job.ErrNoSchedule.
 func (s *Store) Schedule(ctx context.Context, tenant, name string) (job.Schedule, error) {
-	found, err := s.Schedules(ctx, job.ScheduleFilter{Tenant: tenant, Name: name, Limit: 1})
+	found, err := s.schedules(ctx, s.db.Lists, job.ScheduleFilter{Tenant: tenant, Name: name, Limit: 1})
 	if err != nil || len(found) == 0 {
 		return job.Schedule{}, cmp.Or(err, fmt.Errorf("schedule: %w", job.ErrNoSchedule))
 	}

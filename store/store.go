@@ -9,6 +9,7 @@ import (
 	"context"
 	"strings"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store/doctor"
 	"github.com/holdfast-jobs/holdfast/store/postgres"
@@ -32,7 +33,46 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{Doctor: doctor.New(db.Reads, cfg.Cell), db: db, marks: newLowWaterMarks()}, nil
+	return &Store{Doctor: doctor.New(db.Reads, cfg.Cell, db.Replica), db: db, marks: newLowWaterMarks()}, nil
+}
+
+// FollowReplica begins to read from the replica what may be a little old, until Close: lists
+// and counts of jobs, dead letters, workflows, schedules, operations, erasures, acts and events
+// of plugins, and figures of the whole system. Everything else stays with the primary: what a
+// client names by its id or key, since it may have just written it; workers, whose heartbeats are
+// compared with the time; limits and pauses; previews, which somebody confirms; and everything
+// that decides. If the replica belongs to another database, the error is
+// postgres.ErrForeignReplica. Without a replica, it does nothing.
+func (s *Store) FollowReplica(ctx context.Context) error {
+	if s.db.Replica == nil {
+		return nil
+	}
+	return s.db.Replica.Start(ctx)
+}
+
+// Replica says how the replica is used, if there is one. It does not query the database.
+func (s *Store) Replica() v1.Replica {
+	if s.db.Replica == nil {
+		return v1.Replica{}
+	}
+	status := s.db.Replica.Status()
+	shown := v1.Replica{Configured: true, Used: status.Why == nil, MaxLagSeconds: status.MaxLag.Seconds(), Reads: status.Reads}
+	if status.Why != nil {
+		shown.Reason = status.Why.Error()
+	}
+	if status.Lag != nil {
+		shown.LagSeconds = new(status.Lag.Seconds())
+	}
+	return shown
+}
+
+// listsOf are for a list that a client may narrow down to one thing, by its id: that is
+// current, as with other things that a client names.
+func (s *Store) listsOf(named bool) postgres.Reader {
+	if named {
+		return s.db.Lists
+	}
+	return s.db.StaleLists
 }
 
 // Close closes every connection. Verbs must not be called afterwards. The server

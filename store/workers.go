@@ -54,7 +54,7 @@ func (s *Store) WorkerDrained(ctx context.Context, worker string) error {
 // Workers lists all known workers, alive or not, newest first. A worker is deleted
 // a day after its last heartbeat.
 func (s *Store) Workers(ctx context.Context) (workers []v1.Worker, err error) {
-	err = s.figures(ctx, "workers", func(tx pgx.Tx) error {
+	err = s.currentFigures(ctx, "workers", func(tx pgx.Tx) error {
 		workers, err = postgres.Rows(ctx, tx, "workers", pgx.RowToStructByNameLax[v1.Worker])
 		if err != nil {
 			return err

@@ -21,7 +21,7 @@ func (s *Store) Workflows(ctx context.Context, filter job.WorkflowFilter) ([]job
 	if filter.Before != nil {
 		before = postgres.UUID(*filter.Before)
 	}
-	return postgres.Read(ctx, s.db.Lists, "workflows", pgx.RowToStructByName[job.Workflow],
+	return postgres.Read(ctx, s.db.StaleLists, "workflows", pgx.RowToStructByName[job.Workflow],
 		filter.Tenant, filter.Unfinished, before, filter.Limit)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
@@ -31,6 +32,15 @@ type diagnosis struct {
 	Problem string
 }
 
+// health is what the page shows.
+type health struct {
+	diagnosis
+	// Replica is nil if there is none.
+	Replica *v1.Replica
+	// Lag is how old what it shows is, in seconds; empty if it was never seen.
+	Lag string
+}
+
 // Running reports whether it has not ended.
 func (d diagnosis) Running() bool { return !d.BegunAt.IsZero() && d.EndedAt.IsZero() }
 
@@ -43,9 +53,21 @@ func showHealth(v *visit) (answer, error) {
 	if why := v.deniedAll(guard.Observe); why != "" {
 		return nil, v1.NewProblem(http.StatusForbidden, why)
 	}
+	shown := health{}
+	var replica v1.Replica
+	if err := v.get(client.Path("debug", "replica"), nil, &replica); err != nil {
+		return nil, err
+	}
+	if replica.Configured {
+		shown.Replica = &replica
+		if lag := replica.LagSeconds; lag != nil {
+			shown.Lag = strconv.FormatFloat(*lag, 'f', 1, 64)
+		}
+	}
 	v.diagnoses.mu.Lock()
 	defer v.diagnoses.mu.Unlock()
-	return view{Template: "health", Title: "Health", Data: v.diagnoses.last}, nil
+	shown.diagnosis = v.diagnoses.last
+	return view{Template: "health", Title: "Health", Data: shown}, nil
 }
 
 // diagnose begins a diagnosis, unless one runs. It may take minutes, so nobody waits for it.

@@ -42,6 +42,28 @@ func TestTheDoctorLooksOnlyWhenAsked(t *testing.T) {
 	})
 }
 
+func TestTheHealthPageSaysHowTheReplicaIsUsed(t *testing.T) {
+	answers := healthy()
+	answers["GET /debug/replica"] = v1.Replica{Configured: true, Used: true, LagSeconds: new(0.72), MaxLagSeconds: 10}
+	require.Contains(t, newPages(answers).get("/ui/health").Body.String(), "come from the replica of the database, which is at most 0.7 s behind")
+	answers["GET /debug/replica"] = v1.Replica{Configured: true, Reason: "the replica is <behind>", LagSeconds: new(42.0), MaxLagSeconds: 10}
+	page := newPages(answers).get("/ui/health").Body.String()
+	require.Contains(t, page, "come from the primary, not from the replica: the replica is &lt;behind&gt;. It was last seen 42.0 s behind")
+	answers["GET /debug/replica"] = v1.Replica{Configured: true, Reason: "it does not answer"}
+	require.NotContains(t, newPages(answers).get("/ui/health").Body.String(), "last seen")
+}
+
+// A replica may not have yet what the act has changed.
+func TestThePageAfterAnActIsFresh(t *testing.T) {
+	answers, asked := healthy(), ""
+	answers["GET /debug/replica"] = func(r *http.Request) any { asked = r.Header.Get("Cache-Control"); return v1.Replica{} }
+	p := newPages(answers)
+	p.get("/ui/health")
+	require.Empty(t, asked)
+	p.get("/ui/health", "Cookie: hf_notice=e30")
+	require.Equal(t, "no-cache", asked)
+}
+
 func TestADiagnosisThatFailsSaysWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answers := healthy()

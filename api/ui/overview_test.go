@@ -35,6 +35,7 @@ func healthy() map[string]any {
 			JobTypes: []v1.SeriesType{{JobType: "SEND_EMAIL", Ended: []int64{1034, 0}, Failed: []int64{4, 0}}},
 		},
 		"GET /debug/config":  v1.Configuration{Settings: []v1.Setting{{Key: "worker.lease", Value: "30s"}, {Key: "security.password", Value: "xxxxx"}}},
+		"GET /debug/replica": v1.Replica{},
 		"GET /debug/workers": v1.WorkerList{Workers: []v1.Worker{{WorkerID: "one-1", Condition: job.WorkerAlive, LastHeartbeat: noon}}},
 		"GET /debug/plugins": v1.PluginList{Plugins: []v1.Plugin{{Name: "builtin", State: job.PluginUp}}},
 	}

@@ -87,7 +87,12 @@ func (v *visit) context() context.Context { return v.request.Context() }
 func (v *visit) get(path string, query url.Values, into any) error {
 	ctx, cancel := context.WithDeadline(v.context(), v.readUntil)
 	defer cancel()
-	return v.api.Get(ctx, path, query, into)
+	asked := client.Request{Method: http.MethodGet, Path: path, Query: query}
+	if _, err := v.request.Cookie(noticeCookie); err == nil {
+		// The page after an act shows what it has changed, which a replica may not have yet.
+		asked.Header = http.Header{"Cache-Control": {"no-cache"}}
+	}
+	return v.api.Call(ctx, asked, into)
 }
 
 // send changes something through the API. body and into may be nil.

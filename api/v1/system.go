@@ -129,6 +129,16 @@ type Recent struct {
 	Requeued       int64 `json:"requeued" doc:"Dead jobs that were requeued."`
 }
 
+// Replica is how one orchestrator uses the replica of the database.
+type Replica struct {
+	Configured    bool             `json:"configured" doc:"Whether database.replica_url is set."`
+	Used          bool             `json:"used" doc:"Whether lists and figures come from the replica. Otherwise they come from the primary."`
+	Reason        string           `json:"reason,omitempty" doc:"Why they do not. Absent if they do."`
+	LagSeconds    *float64         `json:"lagSeconds,omitempty" doc:"How old what the replica shows is at most; at least, if it is behind by more than is known. Absent until it was seen."`
+	MaxLagSeconds float64          `json:"maxLagSeconds,omitempty" doc:"How old it may be: database.replica_max_lag."`
+	Reads         map[string]int64 `json:"reads,omitempty" doc:"How many lists and figures were read, by the replica, or why by the primary: down, behind, foreign, conflict, failed or fresh."`
+}
+
 // Diagnosis is what the doctor found.
 type Diagnosis struct {
 	Severity job.Severity `json:"severity" enum:"ok,warning,problem" doc:"The worst severity of the checks."`

@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/runtime/jobs"
 	"github.com/holdfast-jobs/holdfast/store"
+	"github.com/holdfast-jobs/holdfast/store/postgres"
 )
 
 // assembly is what serve runs: the ledger as the API sees it, and the loops of the
@@ -62,11 +63,16 @@ func assemble(ctx context.Context, cfg config.Config, url config.DatabaseURL, en
 
 	ledger, err := store.Open(ctx, store.Config{
 		URL: url.Reveal(), DirectURL: cfg.Database.DirectURL.Reveal(), MaxConnections: cfg.Database.MaxConnections, Tracer: traces.Tracer(),
-		Cell: cell,
+		Cell: cell, Replica: replicaOf(cfg.Database, log),
 	})
 	if err != nil {
 		closeTracing(traces, log)
 		return nil, err
+	}
+	if err := ledger.FollowReplica(ctx); err != nil {
+		ledger.Close()
+		closeTracing(traces, log)
+		return nil, fmt.Errorf("database.replica_url: %w: it must lead to a standby of the server of database.url, and to the same database there", err)
 	}
 
 	var working *crew // nil without the role of a worker
@@ -113,7 +119,7 @@ func assemble(ctx context.Context, cfg config.Config, url config.DatabaseURL, en
 	}, ledger, working.plugins())
 	if err == nil {
 		err = errors.Join(syncLimits(ctx, cfg, worker.Service), syncSchedules(ctx, cfg, worker.Service), worker.Prepare(ctx), meters.Watch(meter.Sources{
-			Plugins: working.status, Pools: ledger.Stats, Ledger: ledger.Metrics, TypeLabel: worker.Metrics.TypeLabel,
+			Plugins: working.status, Pools: ledger.Stats, Replica: ledger.Replica, Ledger: ledger.Metrics, TypeLabel: worker.Metrics.TypeLabel,
 		}))
 	}
 	if err != nil {
@@ -176,6 +182,11 @@ func assemble(ctx context.Context, cfg config.Config, url config.DatabaseURL, en
 		},
 		close: closeAll,
 	}, nil
+}
+
+// replicaOf says where reads may go that may be a little old.
+func replicaOf(d config.Database, log *slog.Logger) postgres.ReplicaConfig {
+	return postgres.ReplicaConfig{URL: d.ReplicaURL.Reveal(), MaxLag: d.ReplicaMaxLag, Log: log}
 }
 
 // syncLimitsWithin bounds the writing of limits and schedules at a reload.

@@ -69,6 +69,12 @@ func TestAMigrationGoesPastThePoolerAndSetsTheRole(t *testing.T) {
 	require.Equal(t, exitUsage, code)
 	require.Contains(t, stderr, "database.direct_url: is not the URL of a PostgreSQL database")
 	require.NotContains(t, stderr, "s3cret")
+
+	environ[1] = "HOLDFAST_DATABASE__REPLICA_URL=postgres://user:s3cret@%zz/x"
+	code, _, stderr = execute(t, environ, "migrate", "up")
+	require.Equal(t, exitUsage, code)
+	require.Contains(t, stderr, "database.replica_url: is not the URL of a PostgreSQL database")
+	require.NotContains(t, stderr, "s3cret")
 }
 
 func TestVersion(t *testing.T) {

@@ -46,6 +46,9 @@ func openDatabase(ctx context.Context, cfg config.Config, log *slog.Logger) (*da
 		if err := cfg.Database.DirectURL.Check(); err != nil && cfg.Database.DirectURL != "" {
 			return nil, usageError{fmt.Errorf("database.direct_url: %w", err)}
 		}
+		if err := cfg.Database.ReplicaURL.Check(); err != nil && cfg.Database.ReplicaURL != "" {
+			return nil, usageError{fmt.Errorf("database.replica_url: %w", err)}
+		}
 		return &database{url: cfg.Database.URL, direct: cfg.Database.DirectURL, cell: cfg.Database.Cell(), close: func(context.Context) {}}, nil
 	}
 	log.Info("starting the embedded PostgreSQL", "data_dir", cfg.Embedded.DataDir)

@@ -80,6 +80,7 @@ func serveDirect(ctx context.Context, cfg config.Config, db *database, log *slog
 	}
 	ledger, err := store.Open(ctx, store.Config{
 		URL: db.url.Reveal(), DirectURL: cfg.Database.DirectURL.Reveal(), MaxConnections: directConnections, Cell: db.cell,
+		Replica: replicaOf(cfg.Database, log), // which only the doctor looks at
 	})
 	if err != nil {
 		return nil, nil, err

@@ -132,6 +132,9 @@ func (p *program) start(ctx, abort context.Context, cfg config.Config, gate *api
 		return nil, nil, err
 	}
 	log.Info("database", "url", db.url)
+	if cfg.Database.ReplicaURL != "" {
+		log.Info("replica of the database", "url", cfg.Database.ReplicaURL)
+	}
 	waits := patience{setting: "database.start_wait", log: log, waiting: func() { gate.Wait("the server is waiting for its database") }}
 	if !db.embedded { // an embedded one has answered already
 		waits.bound = cfg.Database.StartWait

@@ -28,13 +28,16 @@ set local enable_hashjoin to default; set local enable_mergejoin to default; set
 
 // Doctor examines one database.
 type Doctor struct {
-	pool *postgres.Pool
-	cell job.Cell
+	pool    *postgres.Pool
+	cell    job.Cell
+	replica *postgres.Replica // nil if there is none
 }
 
 // New returns a doctor that uses one connection of the pool at a time. The cell is the one
-// that the configuration says the database is.
-func New(pool *postgres.Pool, cell job.Cell) *Doctor { return &Doctor{pool: pool, cell: cell} }
+// that the configuration says the database is. The replica may be nil.
+func New(pool *postgres.Pool, cell job.Cell, replica *postgres.Replica) *Doctor {
+	return &Doctor{pool: pool, cell: cell, replica: replica}
+}
 
 // checks are made in this order, those of jobs first.
 var checks = []struct {
@@ -155,6 +158,10 @@ var checks = []struct {
 		"primary", checkPrimary,
 		"New connections reach the server that is in use, and no other server takes writes.",
 		"Stop the old primary, or cut off its clients: what it accepts is lost. Orchestrators that still use it reconnect when it is gone.",
+	},
+	{
+		name: "replica", make: checkReplica,
+		remedy: "Nothing is lost, but the primary has more to do. See docs/how-to/high-availability.md#a-read-replica.",
 	},
 }
 

@@ -31,7 +31,7 @@ func open(t testing.TB) (*Doctor, string) {
 	db, err := postgres.Open(t.Context(), postgres.Config{URL: url})
 	require.NoError(t, err)
 	t.Cleanup(db.Close)
-	return New(db.Reads, job.Cell{}), url
+	return New(db.Reads, job.Cell{}, nil), url
 }
 
 func connect(t testing.TB, url string) *pgx.Conn {
@@ -169,7 +169,7 @@ func TestADatabaseThatTakesNoWritesIsAProblem(t *testing.T) {
 	db, err := postgres.Open(t.Context(), postgres.Config{URL: url})
 	require.NoError(t, err)
 	t.Cleanup(db.Close)
-	check := diagnose(t, New(db.Reads, job.Cell{}))["server_settings"]
+	check := diagnose(t, New(db.Reads, job.Cell{}, nil))["server_settings"]
 	require.Equal(t, job.Problem, check.Severity)
 	require.Contains(t, strings.Join(check.Details, "\n"), "takes no writes")
 }
@@ -222,7 +222,7 @@ func TestSettingsThatASessionLacksAreReported(t *testing.T) {
 	db, err := postgres.Open(t.Context(), postgres.Config{URL: url, DirectURL: url})
 	require.NoError(t, err)
 	t.Cleanup(db.Close)
-	check := diagnose(t, New(db.Reads, job.Cell{}))["session_settings"]
+	check := diagnose(t, New(db.Reads, job.Cell{}, nil))["session_settings"]
 	require.Equal(t, job.Warning, check.Severity)
 	require.Contains(t, check.Details, "enable_seqscan is on, not off")
 	require.Contains(t, check.Details, "lock_timeout is 0, not 5s")
@@ -264,7 +264,7 @@ func TestADiagnosisSeesStandbysAndADeposedPrimary(t *testing.T) {
 	db, err := postgres.Open(t.Context(), postgres.Config{URL: both + "&target_session_attrs=read-write"})
 	require.NoError(t, err)
 	t.Cleanup(db.Close)
-	d := New(db.Reads, job.Cell{})
+	d := New(db.Reads, job.Cell{}, nil)
 	found := diagnose(t, d)
 	require.Equal(t, job.Warning, found["replication"].Severity)
 	require.Contains(t, strings.Join(found["replication"].Details, "\n"), "is asynchronous")
@@ -278,7 +278,7 @@ func TestADiagnosisSeesStandbysAndADeposedPrimary(t *testing.T) {
 	turned, err := postgres.Open(t.Context(), postgres.Config{URL: joined(t, pair.Standby, pair.Primary)})
 	require.NoError(t, err)
 	t.Cleanup(turned.Close)
-	check = diagnose(t, New(turned.Reads, job.Cell{}))["primary"]
+	check = diagnose(t, New(turned.Reads, job.Cell{}, nil))["primary"]
 	require.Contains(t, strings.Join(check.Details, "\n"), "still takes writes, on timeline 1: the primary is the server that is in use, on timeline 2")
 }
 
@@ -288,7 +288,7 @@ func TestADiagnosisSeesThatNewConnectionsReachAnotherServer(t *testing.T) {
 	db, err := postgres.Open(t.Context(), postgres.Config{URL: proxy.URL})
 	require.NoError(t, err)
 	t.Cleanup(db.Close)
-	d := New(db.Reads, job.Cell{})
+	d := New(db.Reads, job.Cell{}, nil)
 	require.Equal(t, job.Fine, diagnose(t, d)["primary"].Severity)
 	pair.Promote(t)
 	proxy.Lead(t, pair.Standby)

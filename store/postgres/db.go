@@ -29,6 +29,8 @@ type Config struct {
 	// heartbeatConnections of their own on top, and one more connection listens
 	// for hints.
 	MaxConnections int32
+	// Replica says where reads may go that may be a little old.
+	Replica ReplicaConfig
 	// Cell is the cell that the database is, if any.
 	Cell job.Cell
 	// Tracer records a span for each statement that runs within a span. It may
@@ -40,6 +42,8 @@ const (
 	// leastConnections is one for each pool that shares MaxConnections.
 	leastConnections     = 3
 	heartbeatConnections = 2
+	// leastOfReplica is one for each lane of the replica, and one to look at it.
+	leastOfReplica = 3
 )
 
 // ConnectTimeout limits one attempt to open a connection to one host.
@@ -57,11 +61,17 @@ type DB struct {
 	// The lanes share Reads: for single jobs, for lists, and for figures.
 	Lookups, Lists, Figures *Lane
 
+	// StaleLists and StaleFigures lead to the replica, if there is one. What must be current does
+	// not go there: what is named by its id, what was just written, and all that decides.
+	StaleLists, StaleFigures *StaleLane
+	// Replica is nil if there is none.
+	Replica *Replica
+
 	hosts      chooser
 	doubted    doubtedWrites
 	reconnects broadcast
-	pooled     bool
-	direct     string // the URL that leads through no pooler
+	pooled     bool   // whether URLs lead through a pooler
+	direct     string // the URL that leads through none
 }
 
 // Pool is the connections for one kind of work.
@@ -79,34 +89,52 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	db := &DB{direct: cmp.Or(cfg.DirectURL, cfg.URL), pooled: cfg.DirectURL != ""}
 	worker, submissions, reads := divide(cfg.MaxConnections)
 	for _, p := range []struct {
-		pool        **Pool
-		name        string
-		connections int32
-		settings    map[string]string
-		tracer      trace.Tracer
+		pool **Pool
+		poolConfig
 	}{
-		{&db.Worker, "worker", worker, sessionSettings, cfg.Tracer},
-		{&db.Submissions, "submission", submissions, sessionSettings, cfg.Tracer},
-		{&db.Reads, "read", reads, readSettings(), cfg.Tracer},
-		{&db.Heartbeats, "heartbeat", heartbeatConnections, sessionSettings, nil},
+		{&db.Worker, poolConfig{"worker", worker, sessionSettings, cfg.Tracer}},
+		{&db.Submissions, poolConfig{"submission", submissions, sessionSettings, cfg.Tracer}},
+		{&db.Reads, poolConfig{"read", reads, readSettings(), cfg.Tracer}},
+		{&db.Heartbeats, poolConfig{"heartbeat", heartbeatConnections, sessionSettings, nil}},
 	} {
-		settings := p.settings
-		if cfg.DirectURL != "" {
-			settings = sessionSettings // all sessions have the role's
+		if db.pooled {
+			p.settings = sessionSettings // all sessions have the role's
 		}
-		pool, err := db.openPool(ctx, cfg, p.name, p.connections, settings, p.tracer)
+		pool, err := db.openPool(ctx, cfg.URL, p.poolConfig, db.hosts.choose)
 		if err != nil {
 			db.Close()
 			return nil, err
 		}
-		*p.pool = &Pool{Pool: pool, Settings: settings, name: p.name, db: db}
+		*p.pool = pool
 	}
 	db.Lookups, db.Lists, db.Figures = lanes(db.Reads, reads)
+	if err := db.openReplica(ctx, cfg, max(reads, leastOfReplica)); err != nil {
+		db.Close()
+		return nil, err
+	}
 	if err := db.Ping(ctx); err != nil {
 		db.Close()
 		return nil, err
 	}
 	return db, nil
+}
+
+// openReplica connects to nothing yet. Without a replica, what may be stale is read from the
+// primary.
+func (db *DB) openReplica(ctx context.Context, cfg Config, connections int32) error {
+	db.StaleLists, db.StaleFigures = &StaleLane{primary: db.Lists}, &StaleLane{primary: db.Figures}
+	if cfg.Replica.URL == "" {
+		return nil
+	}
+	// The driver knows how to prefer a standby, and nothing depends on how soon it finds one.
+	pool, err := db.openPool(ctx, cfg.Replica.URL, poolConfig{"replica", connections, db.Reads.Settings, cfg.Tracer}, nil)
+	if err != nil {
+		return fmt.Errorf("replica: %w", err)
+	}
+	db.Replica = newReplica(pool, db.Worker, cfg.Replica)
+	db.StaleLists.replica, db.StaleFigures.replica = db.Replica, db.Replica
+	db.StaleLists.lane, db.StaleFigures.lane = staleLanes(pool, connections)
+	return nil
 }
 
 // divide shares out the connections: three tenths each for submissions and
@@ -117,35 +145,47 @@ func divide(connections int32) (worker, submissions, reads int32) {
 	return connections - 2*share, share, share
 }
 
-func (db *DB) openPool(ctx context.Context, settled Config, name string, connections int32, settings map[string]string, tracer trace.Tracer) (*pgxpool.Pool, error) {
-	cfg, err := pgxpool.ParseConfig(settled.URL)
+// poolConfig says what the connections of a pool are like.
+type poolConfig struct {
+	name        string
+	connections int32
+	settings    map[string]string
+	tracer      trace.Tracer // may be nil
+}
+
+// openPool opens a pool whose connections lead to the host that choose finds; if it is nil, to
+// the driver's choice.
+func (db *DB) openPool(ctx context.Context, url string, p poolConfig, choose func(context.Context, *pgx.ConnConfig) error) (*Pool, error) {
+	cfg, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, fmt.Errorf("read database URL: %w", err)
 	}
-	cfg.MaxConns = connections
+	cfg.MaxConns = p.connections
 	cfg.MaxConnLifetime = time.Hour
 	cfg.MaxConnLifetimeJitter = 10 * time.Minute
 	cfg.ConnConfig.ConnectTimeout = ConnectTimeout
 	cfg.BeforeConnect = func(ctx context.Context, cfg *pgx.ConnConfig) error {
-		if err := db.hosts.choose(ctx, cfg); err != nil {
-			return err
+		if choose != nil {
+			if err := choose(ctx, cfg); err != nil {
+				return err
+			}
 		}
 		return newSession(ctx, cfg)
 	}
-	if tracer != nil {
-		cfg.ConnConfig.Tracer = queries{tracer}
+	if p.tracer != nil {
+		cfg.ConnConfig.Tracer = queries{p.tracer}
 	}
 	cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheStatement
-	if settled.DirectURL == "" {
-		setUp(cfg.ConnConfig, settings, "holdfast "+name)
-	} else {
+	if db.pooled {
 		setUp(cfg.ConnConfig, pooledSettings(), "holdfast")
+	} else {
+		setUp(cfg.ConnConfig, p.settings, "holdfast "+p.name)
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
-	return pool, nil
+	return &Pool{Pool: pool, Settings: p.settings, name: p.name, db: db}, nil
 }
 
 // Ping reports whether the database answers submissions. If not, the error is
@@ -155,7 +195,11 @@ func (db *DB) Ping(ctx context.Context) error {
 }
 
 func (db *DB) pools() []*Pool {
-	return []*Pool{db.Worker, db.Submissions, db.Reads, db.Heartbeats}
+	all := []*Pool{db.Worker, db.Submissions, db.Reads, db.Heartbeats}
+	if db.Replica != nil {
+		all = append(all, db.Replica.pool)
+	}
+	return all
 }
 
 // reconnect replaces every connection before its next use. Writes that are under way are
@@ -173,6 +217,9 @@ func (db *DB) reconnect() {
 // finishes the writes that it is still working on.
 func (db *DB) Close() {
 	db.doubted.close()
+	if db.Replica != nil {
+		db.Replica.close()
+	}
 	for _, pool := range db.pools() {
 		if pool != nil { // Open may fail halfway
 			pool.Close()
@@ -182,7 +229,7 @@ func (db *DB) Close() {
 
 // PoolStats says how a pool of connections is used.
 type PoolStats struct {
-	// Name is "worker", "submission", "read" or "heartbeat".
+	// Name is "worker", "submission", "read", "heartbeat" or "replica".
 	Name string
 	// Acquired are in use, Idle are open and free, and Opening are being
 	// opened. Together they are at most Max.

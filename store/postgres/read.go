@@ -76,6 +76,13 @@ func lanes(pool *Pool, connections int32) (lookups, lists, figures *Lane) {
 	return newLane(pool, looked, maxWaiting), newLane(pool, listed, maxWaiting), newLane(pool, counted, maxWaiting)
 }
 
+// staleLanes divides those of the replica: a sixth for figures, one to look at it, and the rest
+// for lists.
+func staleLanes(pool *Pool, connections int32) (lists, figures *Lane) {
+	counted := max(connections/6, 1)
+	return newLane(pool, max(connections-counted-1, 1), maxWaiting), newLane(pool, counted, maxWaiting)
+}
+
 func newLane(pool *Pool, atOnce int32, waiting int) *Lane {
 	return &Lane{pool: pool, running: make(chan struct{}, atOnce), waiting: make(chan struct{}, waiting)}
 }
@@ -103,9 +110,9 @@ func (l *Lane) Snapshot(ctx context.Context, operation, setup string, f func(pgx
 	})
 }
 
-// Send is like Read, but for a batch of statements, which are one transaction.
-func (l *Lane) Send(ctx context.Context, operation string, batch *pgx.Batch) error {
-	return l.use(ctx, operation, func(conn *pgxpool.Conn) error { return conn.SendBatch(ctx, batch).Close() })
+// Send implements Lister.
+func (l *Lane) Send(ctx context.Context, operation string, batch func() *pgx.Batch) error {
+	return l.use(ctx, operation, func(conn *pgxpool.Conn) error { return conn.SendBatch(ctx, batch()).Close() })
 }
 
 func (l *Lane) use(ctx context.Context, operation string, f func(*pgxpool.Conn) error) error {

@@ -237,6 +237,24 @@ func TestHandlersComeFromAnImageOfTheirOwn(t *testing.T) {
 	require.Equal(t, "registry.example.com/holdfast-mail:v5", containerOf(t, all, "holdfast-worker-mail").Image)
 }
 
+// Migrations need no replica.
+func TestTheReplicaIsASecretOfEveryPodButThatOfMigrations(t *testing.T) {
+	all := objects(t, map[string]any{"database": map[string]any{"replicaUrlSecret": map[string]any{"name": "standbys", "key": "uri"}}})
+	found := 0
+	for name, pod := range pods(t, all) {
+		at := slices.IndexFunc(pod.Spec.Containers[0].Env, func(v core.EnvVar) bool { return v.Name == "HOLDFAST_DATABASE__REPLICA_URL" })
+		if strings.Contains(name, "migrate") {
+			require.Equal(t, -1, at, name)
+			continue
+		}
+		require.GreaterOrEqual(t, at, 0, name)
+		from := pod.Spec.Containers[0].Env[at].ValueFrom.SecretKeyRef
+		require.Equal(t, "standbys uri", from.Name+" "+from.Key)
+		found++
+	}
+	require.Positive(t, found)
+}
+
 func TestConnectionsVerifyTheDatabaseByItsCertificate(t *testing.T) {
 	all := objects(t, valuesOf(t, filepath.Join(root, "deploy/helm/examples/cloudnativepg.yaml")))
 	for name, pod := range pods(t, all) {

@@ -124,6 +124,9 @@ func (d describer) describeAnswers(o *huma.Operation, about operation) {
 				header.Description, header.Schema.Description = header.Schema.Description, ""
 			}
 		}
+		if o.Metadata["stale"] == true {
+			describeHeader(response, "X-Holdfast-Age", "How old the answer is at most, in seconds, if it comes from a replica of the database. Absent if the answer is current, as with Cache-Control: no-cache.")
+		}
 		if a.varies {
 			describeHeader(response, "Vary", "Accept.")
 		}

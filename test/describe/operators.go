@@ -84,6 +84,13 @@ var operatorOperations = map[string]operation{
 			headers: rejections[http.StatusServiceUnavailable].headers,
 		}},
 	},
+	"get-replica": {
+		chapter: "Operation", summary: "See how the replica of the database is used",
+		description: "By the orchestrator that you ask: whether lists and figures come from the replica, and how far it is behind.",
+		answers: with(v1.Replica{Configured: true, Used: true, LagSeconds: new(0.7), MaxLagSeconds: 10, Reads: map[string]int64{
+			"replica": 5120, "down": 3, "behind": 0, "foreign": 0, "conflict": 1, "failed": 0, "fresh": 2,
+		}}),
+	},
 	"get-config": {
 		chapter: "Operation", summary: "See the settings of this orchestrator",
 		description: "Shows what the orchestrator that you ask runs with. Secrets, and whatever may contain one, are withheld.",

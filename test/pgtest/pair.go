@@ -33,8 +33,9 @@ type Pair struct {
 
 	link             *Proxy // from the standby to the primary
 	primary, standby *embedded.Server
-	// restart starts the primary again.
-	restart func(testing.TB) *embedded.Server
+	// They start the primary and the standby again.
+	restart        func(testing.TB) *embedded.Server
+	restartStandby func(testing.TB) *embedded.Server
 }
 
 // NewPair starts a pair from local binaries, in which every commit waits for the standby. It
@@ -83,6 +84,7 @@ func newPair(t testing.TB, additional map[string]string) *Pair {
 		cfg.Host, cfg.Port, cfg.User, standbyName)
 	p.standby = startCopy(t, cluster, filepath.Join(dir, "standby"), settings, "standby.signal")
 	p.Standby = p.standby.URL()
+	p.restartStandby = func(t testing.TB) *embedded.Server { return startServerIn(t, filepath.Join(dir, "standby"), settings) }
 	t.Cleanup(p.separate)
 	state := "async"
 	if _, waits := additional["synchronous_standby_names"]; waits {
@@ -98,6 +100,45 @@ func (p *Pair) Stall() { p.link.Stall() }
 
 // Resume ends a Stall.
 func (p *Pair) Resume() { p.link.Resume() }
+
+// PauseReplay lets the standby receive what the primary sends, but not replay it until
+// ResumeReplay: reads there show the past.
+func (p *Pair) PauseReplay(t testing.TB) {
+	t.Helper()
+	p.await(t, p.Standby, "select pg_wal_replay_pause() is not null")
+	p.await(t, p.Standby, "select pg_get_wal_replay_pause_state() = 'paused'")
+}
+
+// ResumeReplay ends a PauseReplay.
+func (p *Pair) ResumeReplay(t testing.TB) {
+	t.Helper()
+	p.await(t, p.Standby, "select pg_wal_replay_resume() is not null")
+}
+
+// AwaitReplay waits until the standby shows everything that the primary has committed.
+func (p *Pair) AwaitReplay(t testing.TB) {
+	t.Helper()
+	conn := dial(t, p.Primary)
+	var position string
+	require.NoError(t, conn.QueryRow(t.Context(), "select pg_current_wal_insert_lsn()::text").Scan(&position))
+	require.NoError(t, conn.Close(t.Context()))
+	p.await(t, p.Standby, fmt.Sprintf("select pg_last_wal_replay_lsn() >= '%s'", position))
+}
+
+// KillStandby ends the standby at once.
+func (p *Pair) KillStandby(t testing.TB) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = p.standby.Stop(ctx) // as Kill
+}
+
+// RestartStandby starts the standby again after KillStandby.
+func (p *Pair) RestartStandby(t testing.TB) {
+	t.Helper()
+	p.standby = p.restartStandby(t)
+	p.Standby = p.standby.URL()
+}
 
 // AwaitWaiting waits until at least this many commits wait for the standby.
 func (p *Pair) AwaitWaiting(t testing.TB, atLeast int) {

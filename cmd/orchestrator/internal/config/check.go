@@ -84,6 +84,9 @@ func (c *Config) resolvePath(path string) string {
 	return absolute
 }
 
+// leastReplicaLag is a few times the age that is seen of a replica that is never behind.
+const leastReplicaLag = 3 * time.Second
+
 func (c *Config) check() error {
 	if _, _, err := net.SplitHostPort(c.Server.Address); err != nil {
 		return fmt.Errorf("server.address: %q is not host:port", c.Server.Address)
@@ -116,6 +119,10 @@ func (c *Config) check() error {
 		return fmt.Errorf("server.trusted_proxies: %w", proxiesErr)
 	case c.Database.DirectURL != "" && c.Database.URL == "":
 		return errors.New("database.direct_url: is set, but database.url is not: it is the way past the pooler that database.url leads through")
+	case c.Database.ReplicaURL != "" && c.Database.URL == "":
+		return errors.New("database.replica_url: is set, but database.url is not: it leads to a standby of that server")
+	case c.Database.ReplicaMaxLag < leastReplicaLag:
+		return fmt.Errorf("database.replica_max_lag: %s is below %s: the lag is measured once a second", c.Database.ReplicaMaxLag, leastReplicaLag)
 	case c.Database.MaxConnections < 2:
 		return fmt.Errorf("database.max_connections: %d is below 2", c.Database.MaxConnections)
 	case c.Database.StartWait < 0:

@@ -64,8 +64,12 @@ type Server struct {
 type Database struct {
 	URL DatabaseURL `koanf:"url"`
 	// DirectURL leads past the pooler that URL leads through; empty for no pooler.
-	DirectURL      DatabaseURL `koanf:"direct_url"`
-	MaxConnections int32       `koanf:"max_connections"`
+	DirectURL DatabaseURL `koanf:"direct_url"`
+	// ReplicaURL leads to standbys that answer what may be a little old; empty for none.
+	ReplicaURL DatabaseURL `koanf:"replica_url"`
+	// ReplicaMaxLag is how old that may be.
+	ReplicaMaxLag  time.Duration `koanf:"replica_max_lag"`
+	MaxConnections int32         `koanf:"max_connections"`
 	// StartWait bounds how long a start waits for the database; 0 means no wait.
 	StartWait time.Duration `koanf:"start_wait"`
 	// CellNumber is nil for a database that is no cell.
@@ -144,7 +148,7 @@ func Defaults() Config {
 			MaxConnections:    10_000,
 			TrustedProxies:    []string{},
 		},
-		Database: Database{MaxConnections: 20, StartWait: 5 * time.Minute},
+		Database: Database{MaxConnections: 20, StartWait: 5 * time.Minute, ReplicaMaxLag: 10 * time.Second},
 		Embedded: Embedded{DataDir: "data/postgres"},
 		Worker: Worker{
 			ID: name, Concurrency: 1000, Lease: 30 * time.Second, PollInterval: time.Second,

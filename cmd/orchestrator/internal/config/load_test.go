@@ -80,6 +80,8 @@ func TestErrorsNameTheirKey(t *testing.T) {
 	for _, c := range []struct{ file, env, set, want string }{
 		{file: "worker: {concurency: 3}", want: "unknown key worker.concurency; the nearest known one is worker.concurrency"},
 		{set: "database.direct_url=postgres://x", want: "database.direct_url: is set, but database.url is not"},
+		{set: "database.replica_url=postgres://x", want: "database.replica_url: is set, but database.url is not"},
+		{set: "database.replica_max_lag=2s", want: "database.replica_max_lag: 2s is below 3s"},
 		{set: "database.cell=256", want: "database.cell: 256 is not from 0 to 255"},
 		{file: "database: {cell: -1}", want: "database.cell: -1 is not from 0 to 255"},
 		{env: "HOLDFAST_DATABASE__CELL=", want: `"" is not a int`},

@@ -37,7 +37,7 @@ func TestAScrapeThatTheClientBreaksOffIsOneLineAndNoWarning(t *testing.T) {
 	require.NoError(t, err)
 	asked, left := make(chan struct{}), make(chan (<-chan struct{}), 1)
 	require.NoError(t, m.Watch(Sources{
-		Plugins: somePlugins, Pools: somePools, TypeLabel: onlyMail,
+		Plugins: somePlugins, Pools: somePools, Replica: someReplica, TypeLabel: onlyMail,
 		Ledger: func(context.Context, time.Duration) (v1.Metrics, error) {
 			close(asked)
 			<-<-left // answers when the client has gone

@@ -17,6 +17,7 @@ import (
 type Sources struct {
 	Plugins func() []v1.Plugin
 	Pools   func() []postgres.PoolStats
+	Replica func() v1.Replica
 	// Ledger returns the state of the whole system. It is called by one caller at a time,
 	// for answerWithin at most, and not again for keepFor. When it runs out of time, it
 	// returns what it has by then, as store.Metrics does.
@@ -31,6 +32,7 @@ func (m *Meters) Watch(s Sources) error {
 	if err := errors.Join(
 		watchPlugins(m.meter, s.Plugins),
 		watchPools(m.meter, s.Pools),
+		watchReplica(m.meter, s.Replica),
 		watchLedger(m.meter, &ledger{ask: s.Ledger}, s.TypeLabel),
 	); err != nil {
 		return fmt.Errorf("telemetry: %w", err)

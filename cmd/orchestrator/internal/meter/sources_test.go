@@ -30,6 +30,12 @@ func somePools() []postgres.PoolStats {
 	}}
 }
 
+func someReplica() v1.Replica {
+	return v1.Replica{Configured: true, Used: true, LagSeconds: new(0.5), MaxLagSeconds: 10, Reads: map[string]int64{
+		"replica": 12, "down": 0, "behind": 3, "foreign": 0, "conflict": 1, "failed": 0, "fresh": 0,
+	}}
+}
+
 func someMetrics() v1.Metrics {
 	return v1.Metrics{
 		StatusCounts: map[job.State]int64{job.Queued: 11, job.Succeeded: 1 << 40},
@@ -65,7 +71,7 @@ type asking func(context.Context, time.Duration) (v1.Metrics, error)
 func watching(t testing.TB, ask asking) *Meters {
 	t.Helper()
 	m := newMeters(t)
-	require.NoError(t, m.Watch(Sources{Plugins: somePlugins, Pools: somePools, Ledger: ask, TypeLabel: onlyMail}))
+	require.NoError(t, m.Watch(Sources{Plugins: somePlugins, Pools: somePools, Replica: someReplica, Ledger: ask, TypeLabel: onlyMail}))
 	return m
 }
 
@@ -96,6 +102,10 @@ func TestWhatTheSourcesTellIsServed(t *testing.T) {
 		{1000, "holdfast_pool_acquires_total", []string{"pool=worker"}},
 		{7, "holdfast_pool_waits_total", []string{"pool=worker"}},
 		{1.5, "holdfast_pool_wait_seconds_total", []string{"pool=worker"}},
+		{1, "holdfast_replica_used", nil},
+		{0.5, "holdfast_replica_lag_seconds", nil},
+		{12, "holdfast_replica_reads_total", []string{"result=replica"}},
+		{3, "holdfast_replica_reads_total", []string{"result=behind"}},
 		{1, "holdfast_database_up", nil},
 		{11, "holdfast_jobs", []string{"state=queued"}},
 		{0, "holdfast_jobs", []string{"state=dead"}},

@@ -22,6 +22,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/runtime/jobs"
 	"github.com/holdfast-jobs/holdfast/store"
+	"github.com/holdfast-jobs/holdfast/store/postgres"
 	"github.com/holdfast-jobs/holdfast/test/pgtest"
 )
 
@@ -50,7 +51,10 @@ func (ended) Extend(time.Duration)    {}
 // which every metric has a value.
 func everything(t testing.TB) *Meters {
 	t.Helper()
-	ledger, err := store.Open(t.Context(), store.Config{URL: pgtest.URL(t), MaxConnections: 4})
+	url := pgtest.URL(t)
+	ledger, err := store.Open(t.Context(), store.Config{
+		URL: url, MaxConnections: 4, Replica: postgres.ReplicaConfig{URL: url}, // nobody follows it
+	})
 	require.NoError(t, err)
 	t.Cleanup(ledger.Close)
 	m := newMeters(t)
@@ -75,7 +79,7 @@ func everything(t testing.TB) *Meters {
 	require.NoError(t, err)
 	require.NoError(t, worker.Prepare(t.Context()))
 	require.NoError(t, m.Watch(Sources{
-		Plugins: somePlugins, Pools: ledger.Stats, TypeLabel: worker.Metrics.TypeLabel,
+		Plugins: somePlugins, Pools: ledger.Stats, Replica: someReplica, TypeLabel: worker.Metrics.TypeLabel,
 		Ledger: func(context.Context, time.Duration) (v1.Metrics, error) { return someMetrics(), nil },
 	}))
 	m.Request("/jobs", "POST", 202, time.Millisecond)
@@ -222,12 +226,13 @@ func TestTheLabelsInTheDocumentationHaveTheValuesThatAreServed(t *testing.T) {
 		"`reason` of `holdfast_lease_losses_total`":  "holdfast_lease_losses_total",
 		"`reason` of `holdfast_jobs_reaped_total`":   "holdfast_jobs_reaped_total",
 		"`reason` of `holdfast_spans_dropped_total`": "holdfast_spans_dropped_total",
-		"`hint`":                                 "holdfast_hints_sent_total",
-		"`state` of `holdfast_jobs`":             "holdfast_jobs",
-		"`state` of `holdfast_queue_jobs`":       "holdfast_queue_jobs",
-		"`reason` of `holdfast_queue_waiting`":   "holdfast_queue_waiting",
-		"`state` of `holdfast_pool_connections`": "holdfast_pool_connections",
-		"`pool`":                                 "holdfast_pool_connections",
+		"`hint`":                                     "holdfast_hints_sent_total",
+		"`state` of `holdfast_jobs`":                 "holdfast_jobs",
+		"`state` of `holdfast_queue_jobs`":           "holdfast_queue_jobs",
+		"`reason` of `holdfast_queue_waiting`":       "holdfast_queue_waiting",
+		"`state` of `holdfast_pool_connections`":     "holdfast_pool_connections",
+		"`pool`":                                     "holdfast_pool_connections",
+		"`result` of `holdfast_replica_reads_total`": "holdfast_replica_reads_total",
 	} {
 		name, _, _ := strings.Cut(strings.Trim(label, "`"), "`")
 		require.ElementsMatch(t, documented[label], values(served[metric], name), label)

@@ -126,6 +126,10 @@ capabilities: {drop: [ALL]}
 
 {{- define "holdfast.env" -}}
 {{ include "holdfast.database" .Values.database }}
+{{- with .Values.database.replicaUrlSecret }}{{ if .name }}
+- name: HOLDFAST_DATABASE__REPLICA_URL
+  valueFrom: {secretKeyRef: {name: {{ .name | quote }}, key: {{ .key | quote }}}}
+{{- end }}{{ end }}
 - name: HOLDFAST_SECURITY__PASSWORD
   valueFrom: {secretKeyRef: {name: {{ .Values.operatorSecret.name | quote }}, key: {{ .Values.operatorSecret.key | quote }}}}
 {{- with .Values.env }}
