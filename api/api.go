@@ -129,7 +129,7 @@ func newMux(c Config, sessions *guard.Sessions, missing http.HandlerFunc) *chi.M
 	if !c.NoUI {
 		routes.Use(ui.Frame)
 	}
-	routes.Use(c.Guard.Client, observe(c.Log, c.Observe), boundFields, protect, sessions.Recognise(writeProblem), c.Guard.Admit(writeProblem), middleware.GetHead)
+	routes.Use(nameCell(c.Cell), c.Guard.Client, observe(c.Log, c.Observe), boundFields, protect, sessions.Recognise(writeProblem), c.Guard.Admit(writeProblem), middleware.GetHead)
 	routes.NotFound(c.Guard.Screen(writeProblem)(missing))
 	routes.MethodNotAllowed(c.Guard.Screen(writeProblem)(methodNotAllowed(routes)))
 	routes.Get("/healthz", alive)
@@ -173,6 +173,7 @@ func addOperations(routes chi.Router, c Config, sessions *guard.Sessions, acts *
 		memory: intake.NewMemory(c.MaxReceivingBytes), maxBytes: c.MaxBodyBytes, cell: c.Cell, log: c.Log,
 	}
 	r := newRouter(routes.With(traced(c.Tracer)), c.Guard, acts, c.Log, limits)
+	r.cell = c.Cell
 	submit.add(r)
 	(&resubmitRoutes{submitRoutes: submit, operations: c.Operations}).add(r)
 	(&batchRoutes{submitRoutes: submit, maxBatchBytes: c.MaxBatchBytes, deadline: limits}).add(r)

@@ -52,7 +52,7 @@ func (b *batchRoutes) submitBatch(ctx context.Context, in *batchInput) (*huma.St
 			", or one job a line with Content-Type: "+mediaLines+", and no Content-Encoding")
 	case in.request.Header.Values(keyHeader) != nil:
 		return nil, problem(http.StatusBadRequest, "one key cannot name many jobs",
-			at("header."+keyHeader, "is not for batches: give each job its own idempotencyKey"))
+			at("header."+keyHeader, b.keysOfBatch()))
 	case media == mediaLines && !in.Atomic:
 		share := b.memory.Share()
 		if err := share.Hold(intake.StreamBytes); err != nil {
@@ -82,6 +82,14 @@ func (b *batchRoutes) submitBatch(ctx context.Context, in *batchInput) (*huma.St
 		return answerLines(jobs), err
 	}
 	return answerJSON(http.StatusAccepted, v1.BatchAccepted{Accepted: len(jobs), Jobs: jobs}), err
+}
+
+// keysOfBatch says why a batch has no key, and what to do instead.
+func (b *batchRoutes) keysOfBatch() string {
+	if b.cell != (job.Cell{}) {
+		return "is not for batches, and in a cell their jobs cannot have keys: submit jobs with keys one by one"
+	}
+	return "is not for batches: give each job its own idempotencyKey"
 }
 
 // items returns one submission after the other, and io.EOF after the last one.

@@ -45,6 +45,38 @@ func TestIDsOfJobsAndWorkflowsNameTheCell(t *testing.T) {
 	require.Equal(t, job.CellOf(3), accepted.Jobs[0].JobID.Cell())
 }
 
+// A 404 would say that there is no such job.
+func TestACellSendsIDsOfOtherCellsAway(t *testing.T) {
+	h := inCell(t, newLedger(), 0)
+	here, there := "019aa3e5-8a5c-8b0e-9d0c-52f1c1b4f300", "019aa3e5-8a5c-8b0e-9d0c-52f1c1b4f301"
+	asked := 0
+	for route, o := range described(t).operations {
+		method, path, _ := strings.Cut(route, " ")
+		if !strings.Contains(path, "{id}") {
+			continue
+		}
+		asked++
+		answer := send(h, method, strings.Replace(path, "{id}", there, 1), "")
+		require.Equal(t, 421, answer.Code, "%s (%s): %s", route, o.OperationID, answer.Body)
+		require.Equal(t, "0", answer.Header().Get(v1.CellHeader))
+		var problem v1.Problem
+		require.NoError(t, json.Unmarshal(answer.Body.Bytes(), &problem))
+		require.Equal(t, "this id is of cell 1, and this is cell 0: ask the proxy, or cell 1", problem.Detail)
+	}
+	require.NotZero(t, asked)
+	require.Equal(t, 404, send(h, "GET", "/jobs/"+here, "").Code)
+	require.Equal(t, 422, send(h, "GET", "/jobs/x", "").Code)
+	require.Equal(t, 404, send(h, "GET", strings.Replace("/jobs/"+there, "-8b", "-7b", 1), "").Code, "an id of before may be anywhere")
+	require.Equal(t, 404, send(undocumented(newLedger()), "GET", "/jobs/"+there, "").Code)
+}
+
+func TestEveryAnswerOfACellNamesIt(t *testing.T) {
+	for _, path := range []string{"/healthz", "/readyz", "/jobs", "/nowhere", "/openapi.json"} {
+		require.Equal(t, []string{"7"}, send(inCell(t, newLedger(), 7), "GET", path, "").Header()[v1.CellHeader], path)
+		require.Empty(t, send(undocumented(newLedger()), "GET", path, "").Header()[v1.CellHeader])
+	}
+}
+
 func TestACellRefusesKeysThatItsProxyDoesNotSee(t *testing.T) {
 	keyed := `{"jobType":"A","idempotencyKey":"k"}`
 	for name, c := range map[string]struct {
@@ -64,6 +96,12 @@ func TestACellRefusesKeysThatItsProxyDoesNotSee(t *testing.T) {
 			require.Empty(t, l.submitted)
 		})
 	}
+}
+
+func TestACellSaysThatABatchCannotHaveKeys(t *testing.T) {
+	answer := send(inCell(t, newLedger(), 0), "POST", "/jobs/batch", "["+minimal+"]", "Idempotency-Key: k")
+	require.Equal(t, 400, answer.Code, answer.Body.String())
+	require.Contains(t, answer.Body.String(), "submit jobs with keys one by one")
 }
 
 func TestABatchOfACellRefusesOnlyItsJobsWithKeysIfEachStandsAlone(t *testing.T) {

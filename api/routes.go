@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/api/audit"
 	"github.com/holdfast-jobs/holdfast/api/guard"
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 const (
@@ -32,6 +33,8 @@ type router struct {
 	acts     *audit.Recorder
 	log      *slog.Logger
 	deadline deadline
+	// cell is that of the database, if any.
+	cell job.Cell
 }
 
 func newRouter(routes chi.Router, g *guard.Guard, acts *audit.Recorder, log *slog.Logger, d deadline) *router {
@@ -97,6 +100,9 @@ func add[In, Out any](r *router, route, id string, scope guard.Scope, answer fun
 	} else {
 		operation.Middlewares = append(huma.Middlewares{r.record(scope)}, operation.Middlewares...)
 		operation.Parameters = append(operation.Parameters, reasonParameter())
+	}
+	if strings.Contains(path, "{id}") {
+		operation.Middlewares = append(operation.Middlewares, r.onlyOwnIDs)
 	}
 	if !has[ownDeadline] {
 		operation.Middlewares = append(operation.Middlewares, r.deadline.apply)

@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/cells"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/command"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 // clients are the commands that call the API.
@@ -63,7 +64,11 @@ func (p *program) connect(ctx context.Context, to command.Target) (*apiclient.Cl
 			login = loginOfFile(server, cfg.Security)
 		}
 	}
-	api, err := apiclient.New(apiclient.Config{Server: server, Login: login, Agent: agent()})
+	settings := apiclient.Config{Server: server, Login: login, Agent: agent()}
+	if len(servers) == 1 && servers[0].Cell != (job.Cell{}) {
+		settings.Transport = &cells.Named{Server: servers[0], Carrier: apiclient.Network()}
+	}
+	api, err := apiclient.New(settings)
 	if err != nil {
 		return nil, nil, usageError{err}
 	}
@@ -117,7 +122,7 @@ func (p *program) connectCells(servers []cells.Server) (*apiclient.Client, func(
 		}
 		login = loginOfFile(servers[0].URL, cfg.Security)
 	}
-	// The address is shown in errors only, before that of the server in question.
+	// Nobody resolves this address, and errors name the server in question.
 	api, err := apiclient.New(apiclient.Config{
 		Server: "http://cells", Login: login, Agent: agent(), Transport: &cells.Transport{Servers: servers, Carrier: apiclient.Network()},
 	})

@@ -107,8 +107,23 @@ func TestCommandsShowAllCellsAndReachTheCellOfAJob(t *testing.T) {
 	_, said = command(t, 2, nil, append([]string{"list", "--server", "http://a"}, both...)...)
 	require.Contains(t, said, "use --server or --cells, not both")
 
+	swapped := []string{"--server", "1=http://" + cells[0].Address, "--server", "0=http://" + cells[1].Address}
+	for _, args := range [][]string{{"get", held[0].String()}, {"get", held[1].String()}, {"cancel", held[0].String()}, {"list"}} {
+		_, said = command(t, 1, nil, append(args, swapped...)...)
+		require.Regexp(t, "http://[^ ]+ is cell [01], and you named it as cell [01]: correct --server", said)
+	}
+	before := len(cells[0].jobs(t))
+	_, said = command(t, 1, nil, "submit", "ECHO", "--payload", `{"text":"x"}`, "--server", "1=http://"+cells[0].Address)
+	require.Contains(t, said, "http://"+cells[0].Address+" is cell 0, and you named it as cell 1")
+	require.Len(t, cells[0].jobs(t), before, "nothing was submitted")
+	command(t, 0, nil, "submit", "ECHO", "--payload", `{"text":"x"}`, "--server", "0=http://"+cells[0].Address)
+	_, said = command(t, 1, nil, "get", held[1].String(), "--server", "http://"+cells[0].Address)
+	require.Contains(t, said, "this id is of cell 1, and this is cell 0")
+
 	require.NoError(t, cells[1].Kill())
 	_, said = command(t, 1, nil, append([]string{"list"}, both...)...)
-	require.Contains(t, said, "cell 1, http://"+cells[1].Address, "a part is not shown as if it were the whole")
+	require.Contains(t, said, "no answer from cell 1, http://"+cells[1].Address, "a part is not shown as if it were the whole")
+	require.NotContains(t, said, "http://cells")
+	require.NotContains(t, said, "--direct")
 	command(t, 0, nil, append([]string{"get", held[0].String()}, both...)...)
 }

@@ -31,14 +31,20 @@ var proxies = map[string]struct {
 	"HAProxy": {"haproxy", configureHAProxy},
 }
 
-// adapted returns a shipped file with the addresses of the test. Tenant acme has cell 1.
+// adapted returns a shipped file with the addresses of the test: of a cell with two
+// orchestrators, both with a comma between them. Tenant acme has cell 1.
 func adapted(t *testing.T, name, listen string, cells []string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(shipped, name))
 	require.NoError(t, err)
 	changes := []string{"listen 8080;", "listen " + listen + ";", "bind :8080", "bind " + listen, "# acme", "acme"}
 	for i, address := range cells {
+		address, second, two := strings.Cut(address, ",")
 		changes = append(changes, fmt.Sprintf("cell-%d.internal:8080", i), address)
+		if two {
+			changes = append(changes, fmt.Sprintf("# server cell-%d-b.internal:8080", i), "server "+second)
+			changes = append(changes, fmt.Sprintf("# server two cell-%d-b.internal:8080", i), "server two "+second)
+		}
 	}
 	return strings.NewReplacer(changes...).Replace(string(text))
 }

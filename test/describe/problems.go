@@ -43,6 +43,11 @@ var rejections = map[int]rejection{
 		why:     "There is no such job, or it is another tenant's",
 		example: v1.NewProblem(http.StatusNotFound, "no such job"),
 	},
+	http.StatusMisdirectedRequest: {
+		why:     "The id is of another cell than the one that was asked",
+		example: v1.NewProblem(http.StatusMisdirectedRequest, "this id is of cell 1, and this is cell 0: ask the proxy, or cell 1"),
+		headers: map[string]string{v1.CellHeader: "The cell that answers. Every answer of a cell has this header."},
+	},
 	http.StatusRequestEntityTooLarge: {
 		why:     "The body is too large",
 		example: v1.NewProblem(http.StatusRequestEntityTooLarge, "the body is larger than 1048576 bytes"),
@@ -114,7 +119,7 @@ func (d describer) describeRejections(o *huma.Operation, own map[int]rejection) 
 		shared = append(shared, http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
 	}
 	if slices.ContainsFunc(o.Parameters, func(p *huma.Param) bool { return p.In == "path" && p.Name == "id" }) {
-		shared = append(shared, http.StatusNotFound)
+		shared = append(shared, http.StatusNotFound, http.StatusMisdirectedRequest)
 	}
 	for _, status := range shared {
 		o.Responses[strconv.Itoa(status)] = &huma.Response{Ref: "#/components/responses/" + nameOf(status)}

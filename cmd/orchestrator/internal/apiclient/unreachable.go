@@ -17,13 +17,28 @@ type UnreachableError struct {
 	// OfServer is set if --direct would not help, because the database does not have
 	// the answer.
 	OfServer bool
+	// OfCell is set if the server is one of several.
+	OfCell bool
 }
+
+// ServerError is the error of a transport that carries requests to several servers: it names
+// the one that gave no answer.
+type ServerError struct {
+	Server string
+	Err    error
+}
+
+func (e *ServerError) Error() string { return e.Server + ": " + e.Err.Error() }
+func (e *ServerError) Unwrap() error { return e.Err }
 
 // Error includes what to do about it.
 func (e *UnreachableError) Error() string {
 	text := fmt.Sprintf("no answer from %s: %v", e.Server, e.Err)
 	var dial *net.OpError
-	if errors.As(e.Err, &dial) && dial.Op == "dial" {
+	switch {
+	case e.OfCell:
+		return text + "\n  Without it, a part would look like the whole. Start its orchestrators, or name only the servers that you need."
+	case errors.As(e.Err, &dial) && dial.Op == "dial":
 		text += "\n  Start a server with `orchestrator serve`, name another one with --server or HOLDFAST_SERVER"
 		if e.OfServer {
 			return text + "."
@@ -45,8 +60,14 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 	if errors.As(err, &outer) {
 		err = outer.Err
 	}
+	unreachable := &UnreachableError{Server: c.server.String()}
+	var one *ServerError
+	if errors.As(err, &one) {
+		unreachable.Server, unreachable.OfCell, err = one.Server, true, one.Err
+	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
 		err = errors.New("timed out")
 	}
-	return &UnreachableError{Server: c.server.String(), Err: err}
+	unreachable.Err = err
+	return unreachable
 }

@@ -19,6 +19,7 @@ import (
 	"sync"
 
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/apiclient"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -104,9 +105,11 @@ type Transport struct {
 }
 
 // CloseIdleConnections is what http.Client calls.
-func (t *Transport) CloseIdleConnections() {
-	if carrier, ok := t.Carrier.(interface{ CloseIdleConnections() }); ok {
-		carrier.CloseIdleConnections()
+func (t *Transport) CloseIdleConnections() { closeIdle(t.Carrier) }
+
+func closeIdle(carrier http.RoundTripper) {
+	if closes, ok := carrier.(interface{ CloseIdleConnections() }); ok {
+		closes.CloseIdleConnections()
 	}
 }
 
@@ -147,7 +150,7 @@ func (t *Transport) one(r *http.Request, body []byte, id job.ID) (*http.Response
 	}
 	for _, s := range candidates[:len(candidates)-1] {
 		answer, err := t.ask(r, s, r.URL.RawQuery, body)
-		if err != nil || answer.StatusCode != http.StatusNotFound {
+		if err != nil || answer.StatusCode != http.StatusNotFound && answer.StatusCode != http.StatusMisdirectedRequest {
 			return answer, err
 		}
 		_ = answer.Body.Close()
@@ -197,7 +200,7 @@ func (t *Transport) gather(r *http.Request, queries []url.Values) ([][]byte, err
 			}
 			defer func() { _ = answer.Body.Close() }()
 			if texts[i], err = io.ReadAll(answer.Body); err != nil {
-				failed[i] = fmt.Errorf("%s: %w", s, err)
+				failed[i] = &apiclient.ServerError{Server: s.String(), Err: err}
 			} else if answer.StatusCode != http.StatusOK {
 				answer.Body = io.NopCloser(bytes.NewReader(texts[i]))
 				failed[i] = &refusedError{answer}
@@ -246,7 +249,11 @@ func (t *Transport) ask(r *http.Request, s Server, query string, body []byte) (*
 	}
 	answer, err := t.Carrier.RoundTrip(sent)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", s, err)
+		return nil, &apiclient.ServerError{Server: s.String(), Err: err}
+	}
+	if refused := s.mismatch(r, answer); refused != nil {
+		_ = answer.Body.Close()
+		return refused, nil
 	}
 	return answer, nil
 }

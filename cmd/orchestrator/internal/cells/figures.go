@@ -233,7 +233,8 @@ func groups(all []v1.DeadLetterGroups) v1.DeadLetterGroups {
 	}
 	list := slices.Collect(maps.Values(byKey))
 	slices.SortFunc(list, func(a, b v1.DeadLetterGroup) int {
-		return cmp.Or(b.LastDeadAt.Compare(a.LastDeadAt), strings.Compare(a.JobType, b.JobType), strings.Compare(a.Fingerprint, b.Fingerprint))
+		return cmp.Or(b.LastDeadAt.Compare(a.LastDeadAt), strings.Compare(a.JobType, b.JobType),
+			strings.Compare(a.ErrorCode, b.ErrorCode), strings.Compare(a.Fingerprint, b.Fingerprint))
 	})
 	return v1.DeadLetterGroups{Groups: append([]v1.DeadLetterGroup{}, list...), More: more}
 }
