@@ -102,7 +102,7 @@ pooler: ## Run ten orchestrators at full rate through PgBouncer with transaction
 	HOLDFAST_TEST_POOLER=full $(GO) test -count=1 -timeout 60m -v ./test/pooler
 
 .PHONY: cells
-cells: ## Submit 20,000 jobs to two cells behind nginx and HAProxy while a cell is killed
+cells: ## Submit 20,000 jobs to two cells behind nginx and HAProxy while a cell is killed; measure what a job costs
 	scripts/need.sh postgres nginx haproxy
 	HOLDFAST_TEST_CELLS=full $(GO) test -count=1 -timeout 60m -v ./test/cells
 

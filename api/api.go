@@ -103,12 +103,24 @@ const (
 func New(c Config) http.Handler {
 	sessions, acts := guard.NewSessions(c.Guard, c.Logins), audit.NewRecorder(c.Audit, c.Log, c.Actor)
 	routes := newMux(c, sessions, notFound)
+	serveReadiness(routes, c)
 	addOperations(routes, c, sessions, acts)
 	if !c.NoUI {
-		serveUI(routes, c, sessions, acts)
+		serveUI(routes, c, sessions, acts, inProcess(routes), nil)
 	}
 	serveDescription(routes, c.Version, c.Guard)
 	serveDocs(routes)
+	return routes
+}
+
+// NewPages returns the handler of a process that serves the web UI alone: its pages call the
+// operations of others, and say which of the cells answer. Of c, it uses Guard, Logins, Log,
+// Version, MaxBodyBytes and RequestTimeout.
+func NewPages(c Config, operations http.Handler, cells ui.Cells) http.Handler {
+	sessions, acts := guard.NewSessions(c.Guard, c.Logins), audit.NewRecorder(nil, c.Log, "")
+	routes := newMux(c, sessions, notFound)
+	(&loginRoutes{sessions: sessions}).add(newRouter(routes, c.Guard, acts, c.Log, deadline{usual: c.RequestTimeout}))
+	serveUI(routes, c, sessions, acts, operations, cells)
 	return routes
 }
 
@@ -118,6 +130,7 @@ func NewProbes(c Config) http.Handler {
 	c.NoUI = true
 	sessions, acts := guard.NewSessions(c.Guard, c.Logins), audit.NewRecorder(c.Audit, c.Log, c.Actor)
 	routes := newMux(c, sessions, notHere(c.Roles))
+	serveReadiness(routes, c)
 	limits := deadline{usual: c.RequestTimeout, stopping: c.Stopping}
 	newOperatorRoutes(c, limits).addMetrics(newRouter(routes.With(traced(c.Tracer)), c.Guard, acts, c.Log, limits))
 	return routes
@@ -133,14 +146,17 @@ func newMux(c Config, sessions *guard.Sessions, missing http.HandlerFunc) *chi.M
 	routes.NotFound(c.Guard.Screen(writeProblem)(missing))
 	routes.MethodNotAllowed(c.Guard.Screen(writeProblem)(methodNotAllowed(routes)))
 	routes.Get("/healthz", alive)
-	routes.Get("/readyz", (&readiness{jobs: c.Jobs, plugins: c.Plugins, roles: c.Roles, log: c.Log}).answer)
 	return routes
 }
 
-// serveUI serves the pages, which call the operations that the routes have so far.
-func serveUI(routes *chi.Mux, c Config, sessions *guard.Sessions, acts *audit.Recorder) {
+func serveReadiness(routes *chi.Mux, c Config) {
+	routes.Get("/readyz", (&readiness{jobs: c.Jobs, plugins: c.Plugins, roles: c.Roles, log: c.Log}).answer)
+}
+
+// serveUI serves the pages, which call the operations.
+func serveUI(routes *chi.Mux, c Config, sessions *guard.Sessions, acts *audit.Recorder, operations http.Handler, cells ui.Cells) {
 	pages := ui.New(ui.Config{
-		API: inProcess(routes), Guard: c.Guard, Sessions: sessions, Acts: acts, Log: c.Log, Version: c.Version, MaxFormBytes: c.MaxBodyBytes,
+		API: operations, Cells: cells, Guard: c.Guard, Sessions: sessions, Acts: acts, Log: c.Log, Version: c.Version, MaxFormBytes: c.MaxBodyBytes,
 	})
 	routes.Handle(ui.Root, pages)
 	routes.Handle(ui.Root+"/*", pages)

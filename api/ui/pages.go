@@ -18,6 +18,9 @@ type page struct {
 	scope guard.Scope
 	// allTenants is set if callers that are bound to a tenant see nothing there.
 	allTenants bool
+	// ofOneCell is set if several cells have nothing to show there together, ofCells if only
+	// they have.
+	ofOneCell, ofCells bool
 	// routes adds its views and acts. A page without routes is not shown.
 	routes func(*site, chi.Router)
 }
@@ -50,16 +53,19 @@ func pages() []page {
 		},
 		{
 			path: "/schedules", label: "Schedules", key: "s", scope: guard.Read,
-			routes: (*site).schedules,
+			routes:    (*site).schedules,
+			ofOneCell: true,
 		},
 		{
 			path: "/workers", label: "Workers", key: "w", scope: guard.Observe,
 			routes:     (*site).workers,
+			ofOneCell:  true,
 			allTenants: true,
 		},
 		{
 			path: "/plugins", label: "Plugins", key: "p", scope: guard.Observe,
 			routes:     (*site).plugins,
+			ofOneCell:  true,
 			allTenants: true,
 		},
 		{
@@ -68,12 +74,19 @@ func pages() []page {
 		},
 		{
 			path: "/audit", label: "Audit", key: "a", scope: guard.Observe,
-			routes: (*site).audit,
+			routes:    (*site).audit,
+			ofOneCell: true,
 		},
 		{
 			path: "/health", label: "Health", key: "h", scope: guard.Observe,
 			routes:     (*site).health,
+			ofOneCell:  true,
 			allTenants: true,
+		},
+		{
+			path: "/cells", label: "Cells", key: "c",
+			routes:  (*site).cells,
+			ofCells: true,
 		},
 		{
 			path: "/settings", label: "Settings", key: "e",

@@ -18,7 +18,11 @@ func (v *visit) fail(err error) {
 		v.Log.ErrorContext(v.context(), "page failed", "path", v.request.URL.Path, "error", err)
 		problem = v1.NewProblem(http.StatusInternalServerError, "internal error")
 	}
-	refusal(problem).write(v)
+	shown := refusal(problem)
+	if read := v.request.Method == http.MethodGet || v.request.Method == http.MethodHead; read && problem.Status == http.StatusMisdirectedRequest {
+		shown.Status = http.StatusOK // It is a page that leads on.
+	}
+	shown.write(v)
 }
 
 // refused is what the page of a problem shows.
@@ -26,6 +30,8 @@ type refused struct {
 	*v1.Problem
 	// Advice says what to do.
 	Advice string
+	// OfOneCell shows the way to the cells.
+	OfOneCell bool
 	// LogIn shows the way to the page for logging in.
 	LogIn bool
 	// Retry is after how many seconds the page loads again by itself; 0 for never.
@@ -40,6 +46,10 @@ func refusal(problem *v1.Problem) view {
 	case http.StatusUnauthorized:
 		title = "Log in"
 		shown.LogIn = true
+	case http.StatusMisdirectedRequest:
+		title = "Choose a cell"
+		shown.Detail, shown.OfOneCell = "Each cell has this for itself. Nothing was changed.", true
+		shown.Advice = "These are the cells' own pages, which may ask you to log in."
 	case http.StatusForbidden:
 		title = "Not permitted"
 		shown.Advice = "Ask for credentials with this right, or log in with others."

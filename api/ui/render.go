@@ -161,7 +161,7 @@ func (v *visit) navigation() []navEntry {
 	current := pageOf(strings.TrimPrefix(v.request.URL.Path, Root))
 	var entries []navEntry
 	for _, p := range pages() {
-		if p.routes == nil {
+		if p.routes == nil || p.ofCells && v.Cells == nil {
 			continue
 		}
 		entry := navEntry{Label: p.label, Path: Root + p.path, Key: p.key, Current: current == p.path, Denied: v.denied(p.scope)}

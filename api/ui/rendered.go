@@ -15,6 +15,7 @@ type rendered struct {
 // renderedKey is everything that the text of a live part depends on.
 type renderedKey struct {
 	shows         any
+	cells         string
 	part, address string
 	rights        string
 	prefs         preferences
@@ -26,7 +27,7 @@ func (w view) key(v *visit) (key renderedKey, known bool) {
 	if v.fragment == "" || w.Shows == nil {
 		return renderedKey{}, false
 	}
-	return renderedKey{shows: w.Shows, part: v.fragment, address: v.address() + v.request.URL.RequestURI(), rights: v.rights(), prefs: v.prefs}, true
+	return renderedKey{shows: w.Shows, cells: v.present(), part: v.fragment, address: v.address() + v.request.URL.RequestURI(), rights: v.rights(), prefs: v.prefs}, true
 }
 
 // get returns nil if it does not have the part.

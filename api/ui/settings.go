@@ -48,6 +48,9 @@ func (v *visit) settingsPage(p preferences, refused *v1.Problem) view {
 		var config v1.Configuration
 		if err := v.get(client.Path("debug", "config"), nil, &config); err != nil {
 			form.NoConfig = "It could not be read."
+			if v.Cells != nil {
+				form.NoConfig = "Each orchestrator of each cell has its own."
+			}
 		}
 		form.Config = config.Settings
 	}

@@ -25,6 +25,8 @@ const Root = "/ui"
 type Config struct {
 	// API serves the operations of the API to the caller in the context of a request.
 	API http.Handler
+	// Cells are those that API speaks for; nil if it speaks for one server.
+	Cells Cells
 	// Guard says what callers may do; nil for everything.
 	Guard *guard.Guard
 	// Sessions are those of Guard; nil for none.
@@ -83,7 +85,11 @@ func New(c Config) http.Handler {
 	routes.Route(Root, func(r chi.Router) {
 		s.login(r)
 		for _, p := range pages() {
-			if p.routes != nil {
+			switch {
+			case p.routes == nil, p.ofCells && c.Cells == nil:
+			case p.ofOneCell && c.Cells != nil:
+				s.chooseCell(r, p.path)
+			default:
 				p.routes(s, r)
 			}
 		}

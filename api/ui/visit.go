@@ -201,14 +201,26 @@ func (v *visit) series(window v1.SeriesWindow, jobType string) (snapshot.Figures
 	return countedForAll[v1.Series](v, client.Path("debug", "series"), query)
 }
 
+// figures are of the cells that answer, if there are several: those of fewer or more are not
+// mistaken for them.
 func figures[T any](v *visit, cost snapshot.Cost, path string, query url.Values) (snapshot.Figures[*T], error) {
-	key := v.rights() + "\n" + path + "?" + query.Encode()
 	waiting, cancel := context.WithDeadline(v.context(), v.readUntil)
 	defer cancel()
-	return snapshot.Get(waiting, v.figures, key, cost, v.CountWithin, func(ctx context.Context) (*T, error) {
-		into := new(T)
-		return into, v.api.Get(ctx, path, query, into)
-	})
+	for {
+		present := v.present()
+		key := present + "\n" + v.rights() + "\n" + path + "?" + query.Encode()
+		found, err := snapshot.Get(waiting, v.figures, key, cost, v.CountWithin, func(ctx context.Context) (*T, error) {
+			into := new(T)
+			err := v.api.Get(ctx, path, query, into)
+			if err == nil && v.present() != present {
+				err = v1.Unavailable("a cell has stopped answering, or answers again")
+			}
+			return into, err
+		})
+		if err == nil || v.present() == present || waiting.Err() != nil {
+			return found, err
+		}
+	}
 }
 
 // atOnce runs readings of figures beside one another, so that the page waits for the slowest only.

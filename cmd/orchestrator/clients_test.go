@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/api/guard"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/apiclient"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/command"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
@@ -321,4 +322,39 @@ func TestExitCodesDistinguishUsageFailureAndBadOutcome(t *testing.T) {
 		require.True(t, strings.HasPrefix(got.stderr, "orchestrator: "), got.stderr)
 		require.Empty(t, got.stdout)
 	}
+}
+
+func TestPagesOfCellsAreForThisMachineAlone(t *testing.T) {
+	t.Chdir(t.TempDir())
+	two := []string{"ui", "--server", "0=http://127.0.0.1:1", "--server", "1=http://127.0.0.1:2"}
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{append(two, "--listen", "0.0.0.0:8090"), "--listen 0.0.0.0:8090 is not an address of this machine alone, such as 127.0.0.1:8090"},
+		{append(two, "--listen", "example.com:8090"), "is not an address of this machine alone"},
+		{append(two, "--listen", ":8090"), "is not an address of this machine alone"},
+		{[]string{"ui", "--server", "http://127.0.0.1:1", "--listen", "127.0.0.1:0"}, "--listen is for the pages of several cells"},
+		{append(two, "--cells", "cells"), "use --server or --cells, not both"},
+	} {
+		refused := executeWith(t, strings.NewReader(""), nil, c.args...)
+		require.Equal(t, 2, refused.code, c.args)
+		require.Contains(t, refused.stderr, c.says)
+	}
+}
+
+func TestPagesOfCellsLetInWhoHasTheCredentialsThatTheCellsGet(t *testing.T) {
+	access, own := accessOf(apiclient.Login{User: "ann", Password: "secret"})
+	require.Equal(t, &guard.Access{User: "ann", Password: guard.DigestOf("secret"), Closed: true}, access)
+	require.Equal(t, "secret", own.Password)
+
+	access, own = accessOf(apiclient.Login{Token: "secret"})
+	require.True(t, access.NoPassword)
+	require.Equal(t, guard.DigestOf("secret"), access.Tokens[0].Digest)
+	require.Equal(t, "secret", own.Token)
+
+	access, own = accessOf(apiclient.Login{Source: "There are none"})
+	require.True(t, access.Closed, "also if the cells need none")
+	require.NotEmpty(t, own.Token)
+	require.Equal(t, guard.DigestOf(own.Token), access.Tokens[0].Digest)
 }

@@ -24,7 +24,7 @@ import (
 func (p *program) clients() *command.Program {
 	return &command.Program{
 		Stdin: p.stdin, Stdout: p.stdout, Stderr: p.stderr,
-		Getenv: p.getenv, Now: time.Now, Connect: p.connect, UntilSignal: endOnSignal,
+		Getenv: p.getenv, Now: time.Now, Connect: p.connect, ServePages: p.servePages, UntilSignal: endOnSignal,
 	}
 }
 
@@ -107,20 +107,26 @@ func (p *program) serversOf(to command.Target) (named []cells.Server, err error)
 	return named, nil
 }
 
-// connectCells returns a client of several servers, which all take the same credentials:
-// those of the environment or, if all are on this machine, those of the credentials file.
-func (p *program) connectCells(servers []cells.Server) (*apiclient.Client, func(), error) {
+// loginOfCells returns the credentials that all servers get: those of the environment or, if
+// all are on this machine, those of the credentials file.
+func (p *program) loginOfCells(servers []cells.Server) (apiclient.Login, error) {
 	login, err := p.loginOfEnvironment()
+	afar := slices.ContainsFunc(servers, func(s cells.Server) bool { return !isLoopbackURL(s.URL) })
+	if err != nil || login != (apiclient.Login{}) || afar {
+		return login, err
+	}
+	cfg, err := p.load()
+	if err != nil {
+		return apiclient.Login{}, err
+	}
+	return loginOfFile(servers[0].URL, cfg.Security), nil
+}
+
+// connectCells returns a client of several servers, which all take the same credentials.
+func (p *program) connectCells(servers []cells.Server) (*apiclient.Client, func(), error) {
+	login, err := p.loginOfCells(servers)
 	if err != nil {
 		return nil, nil, err
-	}
-	afar := slices.ContainsFunc(servers, func(s cells.Server) bool { return !isLoopbackURL(s.URL) })
-	if login == (apiclient.Login{}) && !afar {
-		cfg, err := p.load()
-		if err != nil {
-			return nil, nil, err
-		}
-		login = loginOfFile(servers[0].URL, cfg.Security)
 	}
 	// Nobody resolves this address, and errors name the server in question.
 	api, err := apiclient.New(apiclient.Config{

@@ -1,6 +1,6 @@
 // Package cells tests two cells, each a database with an orchestrator, behind the proxies
 // that deploy/cells configures. With HOLDFAST_TEST_CELLS=full, 20,000 jobs are submitted
-// while a cell is killed and comes back.
+// while a cell is killed and comes back, and what a job costs is compared with one cell.
 package cells
 
 import (
@@ -53,7 +53,13 @@ type cell struct {
 // start starts the two cells of the configurations.
 func start(t *testing.T, settings ...string) []*cell {
 	t.Helper()
-	cells := make([]*cell, 2)
+	return startSome(t, 2, settings...)
+}
+
+// startSome starts the first so many cells.
+func startSome(t *testing.T, n int, settings ...string) []*cell {
+	t.Helper()
+	cells := make([]*cell, n)
 	for i := range cells {
 		c := &cell{number: uint8(i), url: pgtest.URL(t)}
 		c.Orchestrator = rigtest.New(t, filepath.Join(bin, "orchestrator"), t.TempDir(), append([]string{

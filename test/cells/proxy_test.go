@@ -81,6 +81,13 @@ func configureHAProxy(t *testing.T, dir, listen string, cells []string) []string
 // HOLDFAST_TEST_CELLS is set.
 func behind(t *testing.T, name string, cells []string) string {
 	t.Helper()
+	listen, _ := startProxy(t, name, cells)
+	return listen
+}
+
+// startProxy is behind, and also returns the process.
+func startProxy(t *testing.T, name string, cells []string) (listen string, pid int) {
+	t.Helper()
 	kind := proxies[name]
 	program, err := exec.LookPath(kind.program)
 	if err != nil {
@@ -90,7 +97,7 @@ func behind(t *testing.T, name string, cells []string) string {
 		require.Empty(t, os.Getenv("HOLDFAST_TEST_CELLS"), "%s is not installed", name)
 		t.Skipf("%s is not installed: scripts/need.sh %s", name, kind.program)
 	}
-	listen, err := loopback.FreeAddress(t.Context())
+	listen, err = loopback.FreeAddress(t.Context())
 	require.NoError(t, err)
 	dir := t.TempDir()
 	proxy := exec.Command(program, kind.configure(t, dir, listen, cells)...) //nolint:noctx // the cleanup of Beside ends it, workers too
@@ -100,5 +107,5 @@ func behind(t *testing.T, name string, cells []string) string {
 		got, err := call(t.Context(), http.MethodGet, "http://"+listen+"/healthz", "")
 		return err == nil && got.status == http.StatusOK
 	}, rigtest.Patience, glance)
-	return listen
+	return listen, proxy.Process.Pid
 }

@@ -176,7 +176,7 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 	if key, _ := ctx.Value(keyKey{}).(string); headerKey(key) != "" {
 		request.Header.Set("Idempotency-Key", headerKey(key))
 	}
-	c.login.sign(request)
+	c.login.Sign(request)
 	answer, err := c.http.Do(request)
 	if err != nil {
 		return nil, c.unreachable(ctx, err)

@@ -14,7 +14,8 @@ type Login struct {
 
 func (l Login) empty() bool { return l.Token == "" && l.Password == "" && l.User == "" }
 
-func (l Login) sign(request *http.Request) {
+// Sign adds the credentials to a request.
+func (l Login) Sign(request *http.Request) {
 	switch {
 	case l.Token != "":
 		request.Header.Set("Authorization", "Bearer "+l.Token)

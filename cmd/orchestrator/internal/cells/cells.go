@@ -37,6 +37,14 @@ func (s Server) String() string {
 	return "cell " + s.Cell.String() + ", " + s.URL
 }
 
+// name is short: the number, or the address if nobody has said which it is.
+func (s Server) name() string {
+	if s.Cell == (job.Cell{}) {
+		return strings.TrimPrefix(strings.TrimPrefix(s.URL, "http://"), "https://")
+	}
+	return s.Cell.String()
+}
+
 // ParseServer reads a URL, or NUMBER=URL.
 func ParseServer(text string) (Server, error) {
 	number, address, found := strings.Cut(text, "=")
@@ -102,6 +110,9 @@ func Check(servers []Server) error {
 type Transport struct {
 	Servers []Server
 	Carrier http.RoundTripper
+	// Watch leaves servers that do not answer out of lists and figures; nil for a Transport that
+	// refuses to show a part.
+	Watch *Watch
 }
 
 // CloseIdleConnections is what http.Client calls.
@@ -127,8 +138,16 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 			return t.one(r, body, id)
 		}
 	}
-	if merge, known := merged[r.URL.Path]; known && r.Method == http.MethodGet {
-		return t.all(r, merge)
+	if r.Method == http.MethodGet {
+		if merge, known := merged[r.URL.Path]; known {
+			return t.all(r, merge)
+		}
+		if merge, known := forPages[r.URL.Path]; known && t.Watch != nil {
+			return t.all(r, merge)
+		}
+		if t.Watch != nil && declared.MatchString(r.URL.Path) {
+			return t.first(r, body, t.Servers)
+		}
 	}
 	return refusal(r, http.StatusMisdirectedRequest, "this is of one cell, and several servers are named: name one with --server"), nil
 }
@@ -148,14 +167,35 @@ func (t *Transport) one(r *http.Request, body []byte, id job.ID) (*http.Response
 			return refusal(r, http.StatusNotFound, fmt.Sprintf("the id is of cell %s, of which no server is named", cell)), nil
 		}
 	}
-	for _, s := range candidates[:len(candidates)-1] {
-		answer, err := t.ask(r, s, r.URL.RawQuery, body)
-		if err != nil || answer.StatusCode != http.StatusNotFound && answer.StatusCode != http.StatusMisdirectedRequest {
+	return t.first(r, body, candidates)
+}
+
+// first asks one server after the other until one knows what is asked for, whose id may be
+// of another cell. If the last knows
+// nothing, one that is left out may.
+func (t *Transport) first(r *http.Request, body []byte, candidates []Server) (*http.Response, error) {
+	var without []string
+	var answer *http.Response
+	for _, s := range candidates {
+		if why := t.Watch.missing(s); why != "" {
+			without = append(without, s.String()+": "+why)
+			continue
+		}
+		if answer != nil {
+			_ = answer.Body.Close()
+		}
+		var err error
+		if answer, err = t.ask(r, s, r.URL.RawQuery, body); err != nil || answer.StatusCode != http.StatusNotFound && answer.StatusCode != http.StatusMisdirectedRequest {
 			return answer, err
 		}
-		_ = answer.Body.Close()
 	}
-	return t.ask(r, candidates[len(candidates)-1], r.URL.RawQuery, body)
+	if len(without) > 0 {
+		if answer != nil {
+			_ = answer.Body.Close()
+		}
+		return unavailable(r, strings.Join(without, "; ")), nil
+	}
+	return answer, nil
 }
 
 // merge makes one answer of those of all servers.
@@ -184,7 +224,8 @@ type refusedError struct{ answer *http.Response }
 
 func (e *refusedError) Error() string { return e.answer.Status }
 
-// gather asks all servers at once; each with a query of its own, but none if that is nil.
+// gather asks all servers at once; each with a query of its own, but none if that is nil. There
+// is no text of a server that was not asked, or is left out.
 func (t *Transport) gather(r *http.Request, queries []url.Values) ([][]byte, error) {
 	texts, failed := make([][]byte, len(t.Servers)), make([]error, len(t.Servers))
 	var asked sync.WaitGroup
@@ -192,20 +233,7 @@ func (t *Transport) gather(r *http.Request, queries []url.Values) ([][]byte, err
 		if queries[i] == nil {
 			continue
 		}
-		asked.Go(func() {
-			answer, err := t.ask(r, s, queries[i].Encode(), nil)
-			if err != nil {
-				failed[i] = err
-				return
-			}
-			defer func() { _ = answer.Body.Close() }()
-			if texts[i], err = io.ReadAll(answer.Body); err != nil {
-				failed[i] = &apiclient.ServerError{Server: s.String(), Err: err}
-			} else if answer.StatusCode != http.StatusOK {
-				answer.Body = io.NopCloser(bytes.NewReader(texts[i]))
-				failed[i] = &refusedError{answer}
-			}
-		})
+		asked.Go(func() { texts[i], failed[i] = t.reading(r, s, queries[i]) })
 	}
 	asked.Wait()
 	for _, err := range failed {
@@ -213,11 +241,31 @@ func (t *Transport) gather(r *http.Request, queries []url.Values) ([][]byte, err
 			return nil, err
 		}
 	}
+	if !slices.ContainsFunc(texts, func(text []byte) bool { return text != nil }) {
+		return nil, &refusedError{unavailable(r, t.silence())} //nolint:bodyclose // the client closes it
+	}
 	return texts, nil
 }
 
+// silence says why no server has answered.
+func (t *Transport) silence() string {
+	var all []string
+	for _, s := range t.Servers {
+		if why := t.Watch.missing(s); why != "" {
+			all = append(all, s.String()+": "+why)
+		}
+	}
+	return "no cell answers: " + strings.Join(all, "; ")
+}
+
+// of is what a server has said.
+type of[T any] struct {
+	server Server
+	said   T
+}
+
 // every asks all servers the same, and decodes their answers.
-func every[T any](t *Transport, r *http.Request) ([]T, error) {
+func every[T any](t *Transport, r *http.Request) ([]of[T], error) {
 	queries := make([]url.Values, len(t.Servers))
 	for i := range queries {
 		queries[i] = r.URL.Query()
@@ -226,11 +274,16 @@ func every[T any](t *Transport, r *http.Request) ([]T, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := make([]T, len(texts))
+	var all []of[T]
 	for i, text := range texts {
-		if err := json.Unmarshal(text, &all[i]); err != nil {
-			return nil, fmt.Errorf("%s: the answer is not what was expected: %w", t.Servers[i], err)
+		if text == nil {
+			continue
 		}
+		one := of[T]{server: t.Servers[i]}
+		if err := json.Unmarshal(text, &one.said); err != nil {
+			return nil, fmt.Errorf("%s: the answer is not what was expected: %w", one.server, err)
+		}
+		all = append(all, one)
 	}
 	return all, nil
 }

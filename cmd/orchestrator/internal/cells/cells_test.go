@@ -266,13 +266,24 @@ func TestFiguresAreAddedUp(t *testing.T) {
 
 	at := time.Date(2026, 2, 20, 12, 0, 0, 0, time.UTC)
 	s := series([]v1.Series{
-		{Window: v1.Hour, Slots: []v1.SeriesSlot{{Start: at, Submitted: 1, Open: 2, Wait: &v1.SeriesLatency{Attempts: 1, P50: 1, P95: 9}}}},
-		{Window: v1.Hour, Slots: []v1.SeriesSlot{{Start: at, Submitted: 2, Open: 1, Wait: &v1.SeriesLatency{Attempts: 2, P50: 2, P95: 3}}, {Start: at.Add(time.Minute), Dead: 1}}},
+		{
+			Window: v1.Hour, Slots: []v1.SeriesSlot{{Start: at, Submitted: 1, Open: 2, Wait: &v1.SeriesLatency{Attempts: 1, P50: 1, P95: 9}}, {Start: at.Add(time.Minute)}},
+			JobTypes: []v1.SeriesType{{JobType: "B", Ended: []int64{1, 0}, Failed: []int64{1, 0}}},
+		},
+		{
+			Window: v1.Hour, Slots: []v1.SeriesSlot{
+				{Start: at.Add(-time.Minute)}, {Start: at, Submitted: 2, Open: 1, Wait: &v1.SeriesLatency{Attempts: 2, P50: 2, P95: 3}}, {Start: at.Add(time.Minute), Dead: 1},
+			},
+			JobTypes: []v1.SeriesType{{JobType: "A", Ended: []int64{9, 1, 2}, Failed: []int64{9, 0, 1}}, {JobType: "B", Ended: []int64{9, 4, 5}, Failed: []int64{9, 0, 0}}},
+		},
 	})
+	require.Equal(t, []v1.SeriesType{
+		{JobType: "A", Ended: []int64{1, 2}, Failed: []int64{0, 1}}, {JobType: "B", Ended: []int64{5, 5}, Failed: []int64{1, 0}},
+	}, s.JobTypes)
 	require.Equal(t, []v1.SeriesSlot{
 		{Start: at, Submitted: 3, Open: 3, Wait: &v1.SeriesLatency{Attempts: 3, P50: 2, P95: 9}},
 		{Start: at.Add(time.Minute), Dead: 1},
-	}, s.Slots)
+	}, s.Slots, "but for those that one of the cells does not have")
 
 	g := groups([]v1.DeadLetterGroups{
 		{Groups: []v1.DeadLetterGroup{{JobType: "A", Fingerprint: "f", Message: "old", Count: 1, FirstDeadAt: at, LastDeadAt: at, Versions: []string{"v1"}}}},

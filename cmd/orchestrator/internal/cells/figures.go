@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -19,24 +20,84 @@ var merged = map[string]merge{
 	"/debug/jobs":         pages("jobs", byID),
 	"/workflows":          pages("workflows", byID),
 	"/dead-letter":        pages("deadLetters", byDeath),
-	"/dead-letter/groups": of(groups),
-	"/debug/jobs/lookup":  of(lookups),
-	"/debug/queues":       of(queues),
-	"/debug/series":       of(series),
-	"/debug/workers":      of(workers),
-	"/job-types":          of(types),
-	"/metrics":            of(metrics),
+	"/dead-letter/groups": added(groups),
+	"/debug/jobs/lookup":  added(lookups),
+	"/debug/queues":       added(queues),
+	"/debug/series":       added(series),
+	"/debug/workers":      added(workers),
+	"/job-types":          added(types),
+	"/metrics":            added(metrics),
 }
 
-// of is the merge of answers that are decoded.
-func of[T any](add func([]T) T) merge {
+// forPages are such paths that only pages ask for.
+var forPages = map[string]merge{
+	"/debug/jobs/count": added(jobCounts),
+	"/workflows/count":  added(workflowCounts),
+	"/debug/operations": added(operations),
+	"/debug/plugins":    pluginsByCell,
+}
+
+// declared are paths of what a handler says of its job type, wherever it runs.
+var declared = regexp.MustCompile(`^/job-types/[^/]+(?:/schema)?$`)
+
+// added is the merge of answers that are decoded.
+func added[T any](add func([]T) T) merge {
 	return func(t *Transport, r *http.Request) (any, error) {
 		all, err := every[T](t, r)
 		if err != nil {
 			return nil, err
 		}
-		return add(all), nil
+		said := make([]T, len(all))
+		for i, one := range all {
+			said[i] = one.said
+		}
+		return add(said), nil
 	}
+}
+
+func jobCounts(all []v1.JobCount) (sum v1.JobCount) {
+	for _, one := range all {
+		sum.Count, sum.More = sum.Count+one.Count, sum.More || one.More
+	}
+	return sum
+}
+
+func workflowCounts(all []v1.WorkflowCount) (sum v1.WorkflowCount) {
+	for _, one := range all {
+		sum.Count, sum.More = sum.Count+one.Count, sum.More || one.More
+	}
+	return sum
+}
+
+// maxOperations is the API's own limit for the list.
+const maxOperations = 1000
+
+func operations(all []v1.OperationList) v1.OperationList {
+	list := v1.OperationList{Operations: []v1.Operation{}}
+	for _, one := range all {
+		list.Operations = append(list.Operations, one.Operations...)
+	}
+	slices.SortStableFunc(list.Operations, func(a, b v1.Operation) int {
+		return strings.Compare(b.OperationID.String(), a.OperationID.String())
+	})
+	list.Operations = list.Operations[:min(len(list.Operations), maxOperations)]
+	return list
+}
+
+// pluginsByCell are those of the orchestrators that are asked, named with their cell.
+func pluginsByCell(t *Transport, r *http.Request) (any, error) {
+	all, err := every[v1.PluginList](t, r)
+	if err != nil {
+		return nil, err
+	}
+	list := v1.PluginList{Plugins: []v1.Plugin{}}
+	for _, one := range all {
+		for _, p := range one.said.Plugins {
+			p.Name += " of cell " + one.server.name()
+			list.Plugins = append(list.Plugins, p)
+		}
+	}
+	return list, nil
 }
 
 func queues(all []v1.QueueList) v1.QueueList {
@@ -159,15 +220,16 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// series adds up slots that begin at the same time. The job types are left out: their slots
-// have no times of their own.
+// series adds up slots that begin at the same time. A slot that has only begun in some cells is
+// left out, lest a part look like the whole.
 func series(all []v1.Series) v1.Series {
-	sum, byStart := all[0], make(map[int64]v1.SeriesSlot)
-	sum.JobTypes, sum.Wait, sum.Run = nil, nil, nil
+	sum, byStart, cells := all[0], make(map[int64]v1.SeriesSlot), make(map[int64]int)
+	sum.Wait, sum.Run = nil, nil
 	for _, s := range all {
 		sum.At, sum.Wait, sum.Run = later(sum.At, s.At), worse(sum.Wait, s.Wait), worse(sum.Run, s.Run)
 		for _, slot := range s.Slots {
 			at := slot.Start.UnixNano()
+			cells[at]++
 			so, found := byStart[at]
 			if !found {
 				byStart[at] = slot
@@ -182,9 +244,41 @@ func series(all []v1.Series) v1.Series {
 	}
 	sum.Slots = sum.Slots[:0:0]
 	for _, at := range slices.Sorted(maps.Keys(byStart)) {
-		sum.Slots = append(sum.Slots, byStart[at])
+		if cells[at] == len(all) {
+			sum.Slots = append(sum.Slots, byStart[at])
+		}
 	}
+	sum.JobTypes = seriesTypes(sum.Slots, all)
 	return sum
+}
+
+// seriesTypes adds up the attempts of each job type, in the slots.
+func seriesTypes(slots []v1.SeriesSlot, all []v1.Series) []v1.SeriesType {
+	at := make(map[int64]int, len(slots))
+	for i, slot := range slots {
+		at[slot.Start.UnixNano()] = i
+	}
+	byType := make(map[string]v1.SeriesType)
+	for _, s := range all {
+		for _, t := range s.JobTypes {
+			sum, found := byType[t.JobType]
+			if !found {
+				sum = v1.SeriesType{JobType: t.JobType, Ended: make([]int64, len(slots)), Failed: make([]int64, len(slots))}
+			}
+			for i := range min(len(s.Slots), len(t.Ended), len(t.Failed)) {
+				if slot, everywhere := at[s.Slots[i].Start.UnixNano()]; everywhere {
+					sum.Ended[slot] += t.Ended[i]
+					sum.Failed[slot] += t.Failed[i]
+				}
+			}
+			sum.Run = worse(sum.Run, t.Run)
+			byType[t.JobType] = sum
+		}
+	}
+	if len(byType) == 0 {
+		return nil
+	}
+	return sorted(byType)
 }
 
 // worse has the attempts of both, and each percentile of the one in which it is higher.

@@ -75,25 +75,80 @@ func pages(member string, at func(json.RawMessage) (place, error)) merge {
 		if err != nil {
 			return nil, err
 		}
-		found := make([]found, len(texts))
+		parts := make([]found, len(texts))
 		for i, text := range texts {
 			if queries[i] == nil {
-				found[i].done = true
-			} else if found[i], err = read(text, member, at); err != nil {
+				parts[i].done = true
+			} else if text == nil {
+				parts[i].absent = true
+			} else if parts[i], err = read(text, member, at); err != nil {
 				return nil, fmt.Errorf("%s: the answer is not what was expected: %w", t.Servers[i], err)
 			}
 		}
-		items, next := from.merge(found, limit)
+		items, next := from.merge(parts, limit)
 		made := map[string]any{member: items}
 		if next != nil {
-			text, err := json.Marshal(next)
-			if err != nil {
-				return nil, err
+			made["nextCursor"] = next.seal()
+			if back := next.searchedBack(parts, len(items) == limit); !back.IsZero() {
+				made["searchedBack"] = back
 			}
-			made["nextCursor"] = base64.RawURLEncoding.EncodeToString(text)
+		}
+		if said := slices.ContainsFunc(parts, func(f found) bool { return f.this != "" }); said && r.URL.Query().Get("cursor") != "" {
+			made["pageCursor"] = r.URL.Query().Get("cursor")
+		} else if again := again(parts); again != nil {
+			made["pageCursor"] = again.seal()
 		}
 		return made, nil
 	}
+}
+
+func (c cursor) seal() string {
+	text, _ := json.Marshal(c) // it always marshals
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+// again is where the first page begins, without items that come later; nil if the servers do
+// not say where theirs do.
+func again(servers []found) *cursor {
+	first := cursor{Pages: make([]page, len(servers))}
+	for i, f := range servers {
+		if f.this == "" || len(f.items) == 0 {
+			continue // Only later items are there.
+		}
+		first.Pages[i].Cursor = f.this
+		if above := f.items[0].above(); first.After == nil || above.before(*first.After) {
+			first.After = &above
+		}
+	}
+	if first.After == nil {
+		return nil
+	}
+	return &first
+}
+
+// above is the place just before this one, of a list by id.
+func (p place) above() place {
+	for i := len(p.ID) - 1; i >= 0; i-- {
+		if p.ID[i]++; p.ID[i] != 0 {
+			break
+		}
+	}
+	return p
+}
+
+// searchedBack is since when the page has all that match: since its last item if it is full,
+// else as far as all servers have searched; zero if they do not say.
+func (c cursor) searchedBack(servers []found, full bool) time.Time {
+	var back time.Time
+	for _, f := range servers {
+		if f.back.After(back) {
+			back = f.back
+		}
+	}
+	if full && c.After != nil && !back.IsZero() {
+		return c.After.ID.Time().UTC()
+	}
+	return back
 }
 
 // open reads the cursor of a request.
@@ -115,8 +170,35 @@ func (t *Transport) open(r *http.Request) (cursor, *refusedError) {
 type found struct {
 	items []listed
 	next  string
+	// this is the cursor of the page itself, and back how far the server has searched; zero if
+	// it does not say.
+	this string
+	back time.Time
+	// absent says that the server is left out. It is asked again for the next page.
+	absent bool
 	// done says that the server was not asked, as it has nothing more.
 	done bool
+}
+
+// reached is the place up to which the server has returned everything; nil if that is not
+// known.
+func (f found) reached() *place {
+	switch {
+	case len(f.items) > 0:
+		return &f.items[len(f.items)-1].place
+	case f.back.IsZero():
+		return nil
+	}
+	// Ids begin with milliseconds. Those of this one may be missing.
+	var all job.ID
+	for i := range all {
+		all[i] = 0xff
+	}
+	ms := f.back.UnixMilli()
+	for i := range 6 {
+		all[i] = byte(ms >> (8 * (5 - i)))
+	}
+	return &place{ID: all}
 }
 
 func read(text []byte, member string, at func(json.RawMessage) (place, error)) (f found, err error) {
@@ -124,9 +206,11 @@ func read(text []byte, member string, at func(json.RawMessage) (place, error)) (
 	if err := json.Unmarshal(text, &members); err != nil {
 		return f, err
 	}
-	if next, has := members["nextCursor"]; has {
-		if err := json.Unmarshal(next, &f.next); err != nil {
-			return f, err
+	for name, into := range map[string]any{"nextCursor": &f.next, "pageCursor": &f.this, "searchedBack": &f.back} {
+		if value, has := members[name]; has {
+			if err := json.Unmarshal(value, into); err != nil {
+				return f, err
+			}
 		}
 	}
 	var items []json.RawMessage
@@ -156,12 +240,13 @@ func (c cursor) merge(servers []found, limit int) ([]json.RawMessage, *cursor) {
 				candidates = append(candidates, item)
 			}
 		}
+		reached := f.reached()
 		switch {
 		case f.next == "":
-		case len(f.items) == 0:
+		case reached == nil:
 			unknown = true
-		case bound == nil || f.items[len(f.items)-1].before(*bound):
-			bound = &f.items[len(f.items)-1].place
+		case bound == nil || reached.before(*bound):
+			bound = reached
 		}
 	}
 	slices.SortStableFunc(candidates, func(a, b listed) int {
@@ -182,6 +267,9 @@ func (c cursor) merge(servers []found, limit int) ([]json.RawMessage, *cursor) {
 		last := len(f.items) - 1
 		used := last < 0 || after != nil && !after.before(f.items[last].place)
 		switch {
+		case f.absent:
+			next.Pages[i] = c.Pages[i]
+			continue
 		case f.done, used && f.next == "":
 			next.Pages[i] = page{Done: true}
 			continue

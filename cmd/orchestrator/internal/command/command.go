@@ -22,6 +22,9 @@ type Program struct {
 	Now    func() time.Time
 	// Connect returns a client for one command, and a function that closes it.
 	Connect func(context.Context, Target) (*apiclient.Client, func(), error)
+	// ServePages serves the web UI of several cells until a signal. If the target is one server,
+	// it returns false at once.
+	ServePages func(ctx context.Context, of Target, address string) (served bool, err error)
 	// UntilSignal returns a context that ends at a signal, with the reason as its
 	// cause.
 	UntilSignal func(context.Context) (context.Context, func())

@@ -86,6 +86,7 @@ func (f *fake) run(t *testing.T, args ...string) (stdout, stderr string, err err
 	p := &Program{
 		Stdin: f.stdin, Stdout: &out, Stderr: &notes, Now: func() time.Time { return now },
 		Getenv:      func(name string) string { return f.environ[name] },
+		ServePages:  func(context.Context, Target, string) (bool, error) { return false, nil },
 		UntilSignal: func(ctx context.Context) (context.Context, func()) { return ctx, func() {} },
 		Connect: func(_ context.Context, to Target) (*apiclient.Client, func(), error) {
 			if slices.Equal(to.Servers, []string{"http://down"}) {
