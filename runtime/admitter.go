@@ -66,7 +66,7 @@ func (a *admitter) admit(ctx context.Context) (time.Duration, error) {
 			loop.Pause(ctx, min(time.Since(began), longestRest))
 		}
 		if !done.More {
-			pause := loop.Jittered(a.cfg.PollInterval)
+			pause := a.jobs.Pace.Poll(job.RoleMaintenance)
 			if done.NextIn > 0 {
 				pause = min(pause, done.NextIn)
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/internal/loop"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/runtime/jobs"
 )
 
 const (
@@ -45,6 +46,7 @@ type claimer struct {
 	woken      loop.Signal // there may be jobs to claim
 	newPool    loop.Signal // to raise when a pool came up, or its plugin was replaced
 	rules      func() *job.Rules
+	pace       *jobs.Pace
 	// drained says that no claim is under way, and that none follows while this worker is
 	// drained.
 	drained atomic.Bool
@@ -72,11 +74,11 @@ type claimer struct {
 
 func newClaimer(
 	cfg Config, store Store, plugins Plugins, inFlight *inFlight, d *dispatcher, s *settler, woken, newPool loop.Signal,
-	rules func() *job.Rules,
+	rules func() *job.Rules, pace *jobs.Pace,
 ) *claimer {
 	c := &claimer{
 		cfg: cfg, store: store, plugins: plugins, inFlight: inFlight, dispatcher: d, settler: s, woken: woken, newPool: newPool,
-		rules: rules,
+		rules: rules, pace: pace,
 		hints: make(map[string]int), known: make(map[string]string), bounded: make(map[string]bool),
 	}
 	c.expectJobs()
@@ -106,7 +108,7 @@ func (c *claimer) run(ctx context.Context, claim claimFunc) {
 // expectJobs forgets that there was nothing to claim.
 func (c *claimer) expectJobs() {
 	c.exhausted = make(map[string]string)
-	c.nextPoll = time.Now().Add(loop.Jittered(c.cfg.PollInterval))
+	c.nextPoll = time.Now().Add(c.pace.Poll(job.RoleWorker))
 }
 
 // round claims once for every plan that wants jobs and may have them. It returns how

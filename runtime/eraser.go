@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/internal/loop"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/runtime/jobs"
 	"github.com/holdfast-jobs/holdfast/runtime/metrics"
 )
@@ -54,7 +55,7 @@ func (e *eraser) erase(ctx context.Context) (time.Duration, error) {
 	}
 	e.jobs.Metrics.Disposed(metrics.Erased, erased)
 	if err != nil || !more {
-		return loop.Jittered(eraseIdle), err
+		return e.jobs.Pace.Pause(job.RoleMaintenance, eraseIdle), err
 	}
 	return restErasing * time.Since(began), nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/internal/loop"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/runtime/jobs"
 	"github.com/holdfast-jobs/holdfast/runtime/metrics"
 )
@@ -47,7 +48,7 @@ func (e *expirer) expire(ctx context.Context) (time.Duration, error) {
 		if err != nil {
 			return 0, err
 		}
-		poll := loop.Jittered(e.cfg.PollInterval)
+		poll := e.jobs.Pace.Poll(job.RoleMaintenance)
 		switch {
 		case !ok || in >= poll:
 			return poll, nil

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/internal/loop"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/runtime/jobs"
 )
 
 const (
@@ -20,6 +22,7 @@ const (
 // buried. It runs in every process that maintains.
 type fingerprinter struct {
 	store Store
+	pace  *jobs.Pace
 	log   *slog.Logger
 }
 
@@ -28,7 +31,7 @@ func (f *fingerprinter) run(ctx context.Context) {
 		if err := f.fill(ctx); err != nil && ctx.Err() == nil {
 			f.log.Warn("fingerprints of dead letters could not be filled in; trying again", slog.Any("error", err))
 		}
-		loop.Pause(ctx, loop.Jittered(fingerprintInterval))
+		loop.Pause(ctx, f.pace.Pause(job.RoleMaintenance, fingerprintInterval))
 	}
 }
 

@@ -28,8 +28,9 @@ type follower struct {
 	store Store
 	jobs  *jobs.Service
 	wake  loop.Signal // a followed job has ended
-	// tried and forgot are when it last looked for undelivered ends and old events.
-	tried, forgot time.Time
+	// tryAt is when to look for undelivered ends next, and forgot when it last looked for old
+	// events.
+	tryAt, forgot time.Time
 
 	workflows *workflowSweep
 	// canceling is where the next round goes on with workflows that are being canceled.
@@ -38,7 +39,7 @@ type follower struct {
 
 func (f *follower) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		pause := loop.Jittered(f.cfg.PollInterval)
+		pause := f.jobs.Pace.Poll(job.RoleMaintenance)
 		if err := errors.Join(f.follow(ctx), f.redeliver(ctx), f.forget(ctx), f.workflows.whenDue(ctx)); err != nil && ctx.Err() == nil {
 			f.cfg.Log.Warn("ended jobs could not be followed up; trying again", slog.Any("error", err))
 			pause = loop.Jittered(time.Second)
@@ -81,10 +82,10 @@ func (f *follower) plan(ctx context.Context) (job.FollowPlan, error) {
 
 // redeliver tries again to announce ends that could not be announced.
 func (f *follower) redeliver(ctx context.Context) error {
-	if time.Since(f.tried) < redeliverEvery {
+	if time.Now().Before(f.tryAt) {
 		return nil
 	}
-	f.tried = time.Now()
+	f.tryAt = time.Now().Add(f.jobs.Pace.Pause(job.RoleMaintenance, redeliverEvery))
 	plan, err := f.jobs.DeliveryPlan(ctx)
 	if err != nil || plan.Type == nil {
 		return err

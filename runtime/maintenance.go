@@ -39,12 +39,12 @@ func newMaintenance(cfg Config, store Store, service *jobs.Service, p *path, nea
 		expirer:  &expirer{cfg: cfg, store: store, jobs: service},
 		ticker:   newTicker(cfg, store, service),
 		ager:     &ager{cfg: cfg, store: store, jobs: service},
-		tally:    &tallyRollUp{store: store, log: cfg.Log},
-		unique:   &uniqueTidier{store: store, log: cfg.Log},
+		tally:    &tallyRollUp{store: store, pace: service.Pace, log: cfg.Log},
+		unique:   &uniqueTidier{store: store, pace: service.Pace, log: cfg.Log},
 		deleter:  newDeleter(cfg, store, service),
 		eraser:   &eraser{cfg: cfg, store: store, jobs: service},
 		operator: &operator{cfg: cfg, store: store, jobs: service},
-		prints:   &fingerprinter{store: store, log: cfg.Log},
+		prints:   &fingerprinter{store: store, pace: service.Pace, log: cfg.Log},
 	}
 }
 

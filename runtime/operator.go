@@ -76,7 +76,7 @@ func (o *operator) operate(ctx context.Context) (time.Duration, error) {
 	case err != nil:
 		return 0, err
 	case !ok || in > operateIdle:
-		return loop.Jittered(operateIdle), nil
+		return o.jobs.Pace.Pause(job.RoleMaintenance, operateIdle), nil
 	case in == 0:
 		return loop.Jittered(operateBusy), nil
 	}

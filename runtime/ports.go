@@ -70,6 +70,7 @@ type Store interface {
 	DeclareTypes(ctx context.Context, specs []job.TypeSpec) error
 	RegisterWorker(ctx context.Context, worker job.Worker, aliveFor time.Duration) error
 	DescribeWorker(ctx context.Context, worker string, plugins json.RawMessage) error
+	LiveWorkers(ctx context.Context) ([]job.Peers, error)
 	WorkersOnHost(ctx context.Context, host, except string) ([]job.Worker, error)
 	ExpireWorkers(ctx context.Context, workers []string) (leases int, err error)
 	WorkerDrained(ctx context.Context, worker string) error

@@ -30,8 +30,14 @@ func (r *reaper) run(ctx context.Context) {
 		if err := r.reap(ctx); err != nil && ctx.Err() == nil {
 			r.cfg.Log.Warn("reaping failed; trying again", slog.Any("error", err))
 		}
-		loop.Pause(ctx, loop.Jittered(r.cfg.reapInterval()))
+		loop.Pause(ctx, r.pause())
 	}
+}
+
+// pause is longer in a crowd, but not much: most of it may be what has just vanished.
+func (r *reaper) pause() time.Duration {
+	interval := r.cfg.reapInterval()
+	return min(r.jobs.Pace.Pause(job.RoleMaintenance, interval), loop.Jittered(3*interval))
 }
 
 // reap expires the leases of workers whose processes are gone, then ends every attempt

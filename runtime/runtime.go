@@ -70,7 +70,8 @@ func (c Config) validate() error {
 }
 
 // reapInterval is how often to look for expired leases: the lease plus this is how long
-// a job waits at most for a worker that vanished.
+// a job waits at most for a worker that vanished; plus three times this, if most of many
+// processes have vanished.
 func (c Config) reapInterval() time.Duration {
 	return min(max(c.Lease/6, 50*time.Millisecond), 5*time.Second)
 }
@@ -90,6 +91,7 @@ type Runtime struct {
 	unserved   *unservedMonitor
 	latencies  *latencyRecorder
 	neighbours *neighbours
+	crowd      *crowd
 	// maintenance is nil without that role.
 	maintenance *maintenance
 
@@ -119,9 +121,13 @@ func New(cfg Config, store Store, plugins Plugins) (*Runtime, error) {
 		declarer:   &declarer{cfg: cfg, store: store, plugins: plugins, jobs: service, changed: newPool},
 		heartbeat:  &heartbeat{cfg: cfg, store: store, inFlight: p.inFlight, metrics: service.Metrics, now: service.Hints.Heard(job.CancelAsked)},
 		pauses:     &pauses{cfg: cfg, store: store, jobs: service, claimer: p.claimer, inFlight: p.inFlight},
-		unserved:   &unservedMonitor{store: store, plugins: plugins, log: cfg.Log, wake: service.Hints.Heard(job.JobsReady)},
+		unserved:   &unservedMonitor{store: store, plugins: plugins, log: cfg.Log, wake: service.Hints.Heard(job.JobsReady), pace: service.Pace},
 		latencies:  &latencyRecorder{store: store, metrics: service.Metrics, log: cfg.Log},
 		neighbours: &neighbours{cfg: cfg, store: store, isGone: processGone},
+		crowd:      &crowd{store: store, pace: service.Pace},
+	}
+	if r.works() {
+		r.crowd.plugins = plugins
 	}
 	if cfg.Worker.Roles.Has(job.RoleMaintenance) {
 		r.maintenance = newMaintenance(cfg, store, service, p, r.neighbours)
@@ -161,6 +167,7 @@ func (r *Runtime) Run(ctx, abort context.Context) {
 
 	writing.start(r.Service.Run)
 	keeping.start(r.heartbeat.run)
+	taking.start(r.crowd.run)
 	if r.works() || r.maintenance != nil { // attempts of its own, or of workers that are lost
 		handedOver.start(func(ctx context.Context) { r.path.parents.run(ctx, r.path.settleParents) })
 		writing.start(func(ctx context.Context) { r.path.settler.run(ctx, r.path.settle) })

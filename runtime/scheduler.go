@@ -58,7 +58,7 @@ func (s *scheduler) promote(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	poll := loop.Jittered(s.cfg.PollInterval)
+	poll := s.jobs.Pace.Poll(job.RoleMaintenance)
 	if scheduled && due < poll {
 		return max(due, time.Millisecond), nil
 	}

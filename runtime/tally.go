@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/internal/loop"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/runtime/jobs"
 )
 
 const (
@@ -22,13 +24,14 @@ const (
 // of them roll up at a time.
 type tallyRollUp struct {
 	store Store
+	pace  *jobs.Pace
 	log   *slog.Logger
 	aged  time.Time
 }
 
 func (t *tallyRollUp) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		loop.Pause(ctx, loop.Jittered(rollUpInterval))
+		loop.Pause(ctx, t.pace.Pause(job.RoleMaintenance, rollUpInterval))
 		if err := t.rollUp(ctx); err != nil && ctx.Err() == nil {
 			t.log.Warn("tallies could not be rolled up; trying again", slog.Any("error", err))
 		}

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/runtime/jobs"
 )
 
 // inbox is a store that has so many tallies.
@@ -32,7 +34,7 @@ func (i *inbox) AgeTallies(context.Context) error { i.aged++; return nil }
 func TestTalliesAreRolledUpUntilNoneIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &inbox{waiting: 3*rollUpBatch + 7}
-		f := &tallyRollUp{store: store, log: slog.New(slog.DiscardHandler)}
+		f := &tallyRollUp{store: store, pace: new(jobs.Pace), log: slog.New(slog.DiscardHandler)}
 		ctx, cancel := context.WithTimeout(t.Context(), 10*ageInterval+ageInterval/2)
 		defer cancel()
 		f.run(ctx)
@@ -44,7 +46,7 @@ func TestTalliesAreRolledUpUntilNoneIsLeft(t *testing.T) {
 func TestARollUpThatFailsIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &inbox{waiting: 1, failures: 2}
-		f := &tallyRollUp{store: store, log: slog.New(slog.DiscardHandler)}
+		f := &tallyRollUp{store: store, pace: new(jobs.Pace), log: slog.New(slog.DiscardHandler)}
 		ctx, cancel := context.WithTimeout(t.Context(), 4*rollUpInterval)
 		defer cancel()
 		f.run(ctx)

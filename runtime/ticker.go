@@ -74,7 +74,7 @@ func (t *ticker) run(ctx context.Context) {
 // tick fires what is due and returns how long to wait for the next tick: never longer than
 // a poll, since other processes set schedules too.
 func (t *ticker) tick(ctx context.Context) (time.Duration, error) {
-	poll := loop.Jittered(t.cfg.PollInterval)
+	poll := t.jobs.Pace.Poll(job.RoleMaintenance)
 	for ctx.Err() == nil {
 		try, cancel := context.WithTimeout(ctx, settleTimeout)
 		in, due, err := t.store.NextTick(try)

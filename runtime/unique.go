@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/internal/loop"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/runtime/jobs"
 )
 
 const (
@@ -22,13 +24,14 @@ const (
 // every process that maintains; the database lets one of them work at a time.
 type uniqueTidier struct {
 	store Store
+	pace  *jobs.Pace
 	log   *slog.Logger
 	after []byte // the last key that it has looked at
 }
 
 func (u *uniqueTidier) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		loop.Pause(ctx, loop.Jittered(tidyInterval))
+		loop.Pause(ctx, u.pace.Pause(job.RoleMaintenance, tidyInterval))
 		if err := u.tidy(ctx); err != nil && ctx.Err() == nil {
 			u.log.Warn("keys of unique jobs could not be deleted; trying again", slog.Any("error", err))
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/internal/loop"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/runtime/jobs"
 )
 
 // How often the monitor looks, and how long a job has waited when it counts.
@@ -23,11 +24,12 @@ type unservedMonitor struct {
 	plugins Plugins
 	log     *slog.Logger
 	wake    loop.Signal
+	pace    *jobs.Pace
 }
 
 func (m *unservedMonitor) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		loop.Pause(ctx, loop.Jittered(unservedInterval))
+		loop.Pause(ctx, m.pace.Pause(job.RoleWorker, unservedInterval))
 		m.look(ctx)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -73,6 +74,44 @@ func (s *Store) Workers(ctx context.Context) (workers []v1.Worker, err error) {
 		return err
 	})
 	return workers, err
+}
+
+// LiveWorkers returns the live processes, by what they do. Those that are asked to take no
+// more jobs are left out.
+func (s *Store) LiveWorkers(ctx context.Context) ([]job.Peers, error) {
+	rows, err := postgres.Read(ctx, s.db.Worker, "live_workers", pgx.RowToStructByName[liveWorkersRow])
+	if err != nil {
+		return nil, err
+	}
+	live := make([]job.Peers, len(rows))
+	for i, row := range rows {
+		live[i] = job.Peers{Processes: int(row.Processes), Types: row.types()}
+		for _, role := range row.Roles {
+			live[i].Roles = append(live[i].Roles, job.Role(role))
+		}
+	}
+	return live, nil
+}
+
+type liveWorkersRow struct {
+	Roles     []string
+	Plugins   pgtype.Text
+	Processes int32
+}
+
+// types are sorted. Those of a worker that has not described its plugins, or not so that this
+// version understands it, are unknown.
+func (r liveWorkersRow) types() []string {
+	var pools []job.Pool
+	if !r.Plugins.Valid || json.Unmarshal([]byte(r.Plugins.String), &pools) != nil {
+		return nil
+	}
+	var types []string
+	for _, pool := range pools {
+		types = append(types, pool.Types...)
+	}
+	slices.Sort(types)
+	return slices.Compact(types)
 }
 
 // WorkersOnHost returns the workers on a host, except the one named, that have not

@@ -82,6 +82,25 @@ func TestWorkersAreAliveSilentOrStopped(t *testing.T) {
 	}, me)
 }
 
+func TestLiveWorkersAreCountedByWhatTheyDo(t *testing.T) {
+	s := open(t)
+	served := json.RawMessage(`[{"plugin": "p", "version": "1", "jobTypes": ["B", "A"]}, {"plugin": "q", "version": "2", "jobTypes": ["C"]}]`)
+	for _, id := range []string{"one", "two", "draining", "stopped", "silent"} {
+		enlist(t, s, job.Worker{ID: id}, time.Hour)
+		require.NoError(t, s.DescribeWorker(t.Context(), id, served))
+	}
+	enlist(t, s, job.Worker{ID: "api", Roles: job.Roles{job.RoleAPI}}, time.Hour)
+	enlist(t, s, job.Worker{ID: "silent"}, -time.Second)
+	require.NoError(t, s.DrainWorker(t.Context(), "draining"))
+	discharge(t, s, "stopped")
+	live, err := s.LiveWorkers(t.Context())
+	require.NoError(t, err)
+	require.ElementsMatch(t, []job.Peers{
+		{Processes: 2, Roles: job.AllRoles(), Types: []string{"A", "B", "C"}},
+		{Processes: 1, Roles: job.Roles{job.RoleAPI}},
+	}, live)
+}
+
 func TestTheLeasesOfAnExpiredWorkerExpireAtOnce(t *testing.T) {
 	s := open(t)
 	enlist(t, s, job.Worker{ID: worker}, time.Hour)

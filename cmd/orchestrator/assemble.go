@@ -174,7 +174,7 @@ func assemble(ctx context.Context, cfg config.Config, url config.DatabaseURL, en
 			if roles.Has(job.RoleAPI) {
 				beside.Go(func() { hub.Run(following) })
 			}
-			beside.Go(func() { working.run(ctx, following, worker.Hints) })
+			beside.Go(func() { working.run(ctx, following, worker.Service) })
 			worker.Run(ctx, abort)
 			stop()
 			beside.Wait()

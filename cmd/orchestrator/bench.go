@@ -28,7 +28,7 @@ func (p *program) benchCommand() *cobra.Command {
 itself as an orchestrator on databases that it creates and drops. --set applies to
 that orchestrator.
 
-Scenarios; all but sleepers when you name none:
+Scenarios; all but sleepers and fleet when you name none:
   ` + strings.Join(bench.Names(), "\n  "),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			var scenarios []cobra.Completion
@@ -45,7 +45,7 @@ Scenarios; all but sleepers when you name none:
 			if cfg.Keys.Number < 0 || cfg.Keys.Limit < 0 || cfg.Keys.Number == 0 && cfg.Keys.Limit > 0 {
 				return usageError{errors.New("--keys and --concurrency-limit must be at least 0, and a limit needs keys")}
 			}
-			if err := show.Colors(color).Check(); err != nil {
+			if err := errors.Join(cfg.Fleet.Validate(), show.Colors(color).Check()); err != nil {
 				return usageError{err}
 			}
 			report, err := p.bench(c.Context(), cfg, dataDir, names, show.Colors(color))
@@ -65,6 +65,9 @@ Scenarios; all but sleepers when you name none:
 	flags.IntVar(&cfg.Batch, "batch", 500, "jobs in a batch of submit and e2e")
 	flags.IntVar(&cfg.Keys.Number, "keys", 0, "how many concurrency keys the jobs of workoff, single, submit and e2e have (0: none)")
 	flags.IntVar(&cfg.Keys.Limit, "concurrency-limit", 0, "how many jobs of a key may run at once (0: any number)")
+	flags.IntSliceVar(&cfg.Fleet.Sizes, "orchestrators", []int{2, 10, 50}, "how many orchestrators fleet has, one number after the other")
+	flags.IntVar(&cfg.Fleet.Types, "types", 50, "how many job types each orchestrator of fleet serves")
+	flags.IntVar(&cfg.Fleet.Plugins, "plugins", 2, "in how many plugins these types are")
 	flags.BoolVar(&cfg.Fresh, "fresh", false, "no statistics for the planner, as on the first day")
 	flags.BoolVar(&asJSON, "json", false, "print JSON, with the value of every run")
 	flags.StringVar(&color, "color", string(show.Auto), "auto, always or never")
@@ -120,7 +123,11 @@ func (p *program) bench(
 	cfg.Program, cfg.Version, cfg.Settings = program, thisBuild().Version, p.sets
 	cfg.Notes = show.NewScreen(p.stderr, colors, p.getenv)
 	if cfg.URL == "" {
-		server, err := embedded.Start(ctx, embedded.Config{DataDir: dataDir, Log: slog.New(slog.DiscardHandler)})
+		settings := embedded.Config{DataDir: dataDir, Log: slog.New(slog.DiscardHandler)}
+		if slices.Contains(names, bench.FleetScenario) {
+			settings.Settings = bench.FleetSettings()
+		}
+		server, err := embedded.Start(ctx, settings)
 		if err != nil {
 			return nil, err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"time"
 
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
@@ -75,12 +76,15 @@ func (c *crew) reload(next config.Config, environ []string) error {
 
 // run carries out commands until ctx ends, and tells the database about the plugins until
 // following does.
-func (c *crew) run(ctx, following context.Context, hints *jobs.Hints) {
+func (c *crew) run(ctx, following context.Context, service *jobs.Service) {
 	if c == nil {
 		return
 	}
 	describer := &plugins.Describer{Report: c.host.Report, Journal: c.recorder.Journal, Store: c.ledger, Worker: c.worker, Log: c.log}
-	commander := &plugins.Commander{Store: c.ledger, Host: c.host, Worker: c.worker, Wake: hints.Heard(job.PluginsCommanded), Log: c.log}
+	commander := &plugins.Commander{
+		Store: c.ledger, Host: c.host, Worker: c.worker, Wake: service.Hints.Heard(job.PluginsCommanded), Log: c.log,
+		Pause: func(poll time.Duration) time.Duration { return service.Pace.Pause(job.RoleAPI, poll) },
+	}
 	var beside sync.WaitGroup
 	beside.Go(func() { c.recorder.Run(following) })
 	beside.Go(func() { describer.Run(following) })

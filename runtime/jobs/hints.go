@@ -29,11 +29,12 @@ type Hints struct {
 	store   Store
 	log     *slog.Logger
 	metrics *metrics.Metrics
+	pace    *Pace
 	out, in map[job.Hint]loop.Signal
 }
 
-func newHints(store Store, log *slog.Logger, m *metrics.Metrics) *Hints {
-	h := &Hints{store: store, log: log, metrics: m, out: make(map[job.Hint]loop.Signal), in: make(map[job.Hint]loop.Signal)}
+func newHints(store Store, log *slog.Logger, m *metrics.Metrics, pace *Pace) *Hints {
+	h := &Hints{store: store, log: log, metrics: m, pace: pace, out: make(map[job.Hint]loop.Signal), in: make(map[job.Hint]loop.Signal)}
 	for _, hint := range job.Hints() {
 		h.out[hint], h.in[hint] = loop.NewSignal(), loop.NewSignal()
 	}
@@ -107,18 +108,22 @@ func (h *Hints) Flush(ctx context.Context) {
 // polling. Once it can again, every loop looks for what it has missed.
 func (h *Hints) listen(ctx context.Context) {
 	pause := againFirst
+	waiting := make(turns)
+	defer waiting.end()
 	for ctx.Err() == nil {
 		err := h.store.Listen(ctx, func() {
 			pause = againFirst
+			h.pace.hearing.Store(true)
 			for _, heard := range h.in {
 				heard.Raise()
 			}
 		}, func(hint job.Hint) {
 			if heard, known := h.in[hint]; known {
 				h.metrics.HintHeard(hint)
-				heard.Raise()
+				waiting.take(hint, h.turn(hint), heard)
 			}
 		})
+		h.pace.hearing.Store(false)
 		if ctx.Err() != nil {
 			return
 		}
@@ -127,4 +132,12 @@ func (h *Hints) listen(ctx context.Context) {
 		loop.Pause(ctx, loop.Jittered(pause))
 		pause = min(2*pause, againMost)
 	}
+}
+
+// turn is how long this process waits before it acts on a hint.
+func (h *Hints) turn(hint job.Hint) time.Duration {
+	if role, oneIsEnough := shared[hint]; oneIsEnough {
+		return h.pace.Turn(role)
+	}
+	return 0
 }

@@ -29,7 +29,7 @@ func (s *slow) Send(ctx context.Context, _ job.Hint) error {
 func TestAHintThatTheEndInterruptsIsSentAtLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := new(slow)
-		hints := newHints(store, slog.New(slog.DiscardHandler), unmeasured(t))
+		hints := newHints(store, slog.New(slog.DiscardHandler), unmeasured(t), new(Pace))
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() {

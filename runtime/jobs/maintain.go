@@ -21,7 +21,7 @@ func (s *Service) wakeIn(after time.Duration, alarm *loop.Alarm, hint job.Hint) 
 	switch {
 	case s.maintains:
 		alarm.In(after)
-	case after < s.cfg.PollInterval:
+	case after < s.Pace.Longest(s.cfg.PollInterval):
 		s.Hints.Send(hint)
 	}
 }

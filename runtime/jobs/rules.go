@@ -27,6 +27,7 @@ type rules struct {
 	metrics *metrics.Metrics
 	hints   *Hints
 	changed loop.Signal // others than the ones before are known
+	pace    *Pace
 
 	known   atomic.Pointer[job.Rules]
 	loading sync.Mutex // so that what was read earlier never replaces what was read later
@@ -41,11 +42,14 @@ func (s *Service) RulesChanged() loop.Signal { return s.rules.changed }
 
 // LoadRules reads the limits and pauses, so that they are known before Run. It ends the
 // pauses that are over.
-func (s *Service) LoadRules(ctx context.Context) error { return s.rules.load(ctx) }
+func (s *Service) LoadRules(ctx context.Context) error {
+	_, err := s.rules.load(ctx)
+	return err
+}
 
 // FreshRules are the rules as the database has them now.
 func (s *Service) FreshRules(ctx context.Context) (*job.Rules, error) {
-	err := s.rules.load(ctx)
+	_, err := s.rules.load(ctx)
 	return s.Rules(), err
 }
 
@@ -55,19 +59,20 @@ func (s *Service) SlotsUsed(ctx context.Context, gates []job.Gate) (map[job.Gate
 	return s.store.SlotsUsed(ctx, gates)
 }
 
-func (r *rules) load(ctx context.Context) error {
+// load reads the rules, and reports whether others than before are known.
+func (r *rules) load(ctx context.Context) (changed bool, err error) {
 	r.loading.Lock()
 	defer r.loading.Unlock()
 	found, expired, err := r.store.Rules(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
-	if !found.Equal(r.known.Swap(found)) {
+	if changed = !found.Equal(r.known.Swap(found)); changed {
 		r.changed.Raise()
 		r.hints.Heard(job.GatesChanged).Raise()
 	}
 	if !expired {
-		return nil
+		return changed, nil
 	}
 	ended, err := r.store.EndExpiredPauses(ctx)
 	for _, pause := range ended {
@@ -76,7 +81,7 @@ func (r *rules) load(ctx context.Context) error {
 	if len(ended) > 0 {
 		r.announce()
 	}
-	return err
+	return changed, err
 }
 
 // announce tells others that the rules have changed, and whoever admits jobs that lanes
@@ -86,13 +91,17 @@ func (r *rules) announce() {
 	r.hints.Announce(job.GatesChanged)
 }
 
-// run reads the rules again when others have changed them, and every rulesInterval.
+// run reads the rules again when others have changed them, and every rulesInterval: a crowd
+// takes turns, and whoever finds a change tells the others, in case nobody has.
 func (r *rules) run(ctx context.Context, heard loop.Signal) {
 	interval := min(r.cfg.PollInterval, rulesInterval)
-	for ok := true; ok; ok = heard.Wait(ctx, interval) {
+	for ok := true; ok; ok = heard.Wait(ctx, r.pause(interval)) {
 		try, cancel := context.WithTimeout(ctx, rulesTimeout)
-		err := r.load(try)
+		changed, err := r.load(try)
 		cancel()
+		if changed && r.pace.crowded() {
+			r.hints.Send(job.RulesChanged)
+		}
 		r.metrics.Failed(metrics.OpRules, err)
 		if err != nil && ctx.Err() == nil {
 			r.cfg.Log.Warn("limits and pauses could not be read; those known stay in force", slog.Any("error", err))
@@ -101,10 +110,18 @@ func (r *rules) run(ctx context.Context, heard loop.Signal) {
 	}
 }
 
+// pause is the interval, or longer in a crowd that tells each other.
+func (r *rules) pause(interval time.Duration) time.Duration {
+	if r.pace.crowded() {
+		return r.pace.Pause(job.RoleAPI, interval)
+	}
+	return interval
+}
+
 // changedHere puts a change that this process has just made in force here, and announces it.
 // The change is stored: if it cannot be read back now, the loop does so later.
 func (r *rules) changedHere(ctx context.Context) {
-	if err := r.load(ctx); err != nil {
+	if _, err := r.load(ctx); err != nil {
 		r.hints.Heard(job.RulesChanged).Raise()
 	}
 	r.announce()

@@ -116,6 +116,8 @@ type Service struct {
 	Operating *loop.Alarm
 	// Ticks is the ticker's wait for the next tick of a schedule.
 	Ticks *loop.Alarm
+	// Pace is how often to look for what any of several processes can do.
+	Pace *Pace
 
 	cfg   Config
 	store Store
@@ -142,10 +144,11 @@ func New(cfg Config, store Store) (*Service, error) {
 	s := &Service{
 		cfg: cfg, store: store, Metrics: measured, Spans: spans.New(cfg.Spans), Due: loop.NewAlarm(), Expiry: loop.NewAlarm(),
 		Retention: newRetention(cfg.Retention), Erasing: loop.NewAlarm(), Operating: loop.NewAlarm(), Ticks: loop.NewAlarm(),
+		Pace: &Pace{poll: cfg.PollInterval},
 	}
-	s.Hints = newHints(store, cfg.Log, measured)
+	s.Hints = newHints(store, cfg.Log, measured, s.Pace)
 	s.JobTypes = &Types{store: store, cfg: cfg, metrics: measured, known: make(map[string]job.TypeSpec)}
-	s.rules = &rules{store: store, cfg: cfg, metrics: measured, hints: s.Hints, changed: loop.NewSignal()}
+	s.rules = &rules{store: store, cfg: cfg, metrics: measured, hints: s.Hints, changed: loop.NewSignal(), pace: s.Pace}
 	s.submitter = newSubmitter(store, s.Submitted, measured)
 	s.waiters = newWaiters(store, cfg, s.Hints)
 	return s, nil

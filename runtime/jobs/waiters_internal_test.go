@@ -25,7 +25,7 @@ func (scheduled) Ended(context.Context, []job.ID) ([]job.View, error) { return n
 func hinting(t *testing.T) (w *waiters, sent func(job.Hint) bool) {
 	t.Helper()
 	cfg := Config{PollInterval: time.Second, Log: slog.New(slog.DiscardHandler)}
-	hints := newHints(scheduled{}, cfg.Log, unmeasured(t))
+	hints := newHints(scheduled{}, cfg.Log, unmeasured(t), new(Pace))
 	return newWaiters(scheduled{}, cfg, hints), func(hint job.Hint) bool {
 		select {
 		case <-hints.out[hint]:

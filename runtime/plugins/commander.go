@@ -40,7 +40,9 @@ type Commander struct {
 	Worker job.Worker
 	// Wake is raised when there may be commands.
 	Wake loop.Signal
-	Log  *slog.Logger
+	// Pause is how long to wait for that, given how long to wait at least.
+	Pause func(time.Duration) time.Duration
+	Log   *slog.Logger
 }
 
 // Run carries out commands until the context ends. Then it gives up those under way: a swap
@@ -48,7 +50,7 @@ type Commander struct {
 func (c *Commander) Run(ctx context.Context) {
 	var underway sync.WaitGroup
 	defer underway.Wait()
-	for c.Wake.Wait(ctx, loop.Jittered(commandPoll)) {
+	for c.Wake.Wait(ctx, c.Pause(commandPoll)) {
 		try, cancel := context.WithTimeout(ctx, writeWithin)
 		taken, err := c.Store.TakePluginCommands(try, c.Worker.ID)
 		cancel()

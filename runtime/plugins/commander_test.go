@@ -124,7 +124,7 @@ func TestACommandWaitsForTheDatabaseAndIsCarriedOutOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &book{away: errors.New("away"), waiting: []job.TakenCommand{{Plugin: "mail", Verb: job.SwapPlugin, Actor: "alice", Within: time.Minute}}}
 		host := &stage{swap: v1.PluginSwap{BegunAt: time.Now(), Result: job.SwapPromoted}, lasts: 5 * time.Second}
-		c := &Commander{Store: b, Host: host, Wake: loop.NewSignal(), Log: slog.New(slog.DiscardHandler)}
+		c := &Commander{Store: b, Host: host, Wake: loop.NewSignal(), Pause: loop.Jittered, Log: slog.New(slog.DiscardHandler)}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() { c.Run(ctx); close(ended) }()

@@ -30,6 +30,7 @@ type Config struct {
 	// Keys are the concurrency keys of the jobs in the scenarios workoff, single, submit and
 	// e2e.
 	Keys     Keys
+	Fleet    Fleet
 	Profiles Profiles
 	// Fresh leaves the planner without statistics, as on the first day.
 	Fresh bool

@@ -156,3 +156,12 @@ func TestBatchesHaveSoManyJobsAndAllKeys(t *testing.T) {
 		require.Len(t, seen, max(c.keys, 1), "%+v", c)
 	}
 }
+
+func TestAFleetHasTypesForAllPlugins(t *testing.T) {
+	require.NoError(t, Fleet{Sizes: []int{2, 50}, Types: 50, Plugins: 50}.Validate())
+	for _, wrong := range []Fleet{
+		{Types: 1, Plugins: 1}, {Sizes: []int{2, 0}, Types: 1, Plugins: 1}, {Sizes: []int{1}, Plugins: 1}, {Sizes: []int{1}, Types: 2, Plugins: 3},
+	} {
+		require.Error(t, wrong.Validate(), "%+v", wrong)
+	}
+}

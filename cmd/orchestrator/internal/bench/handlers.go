@@ -26,16 +26,29 @@ const (
 const (
 	// concurrencyVariable is how many attempts the process accepts at once.
 	concurrencyVariable = "BENCH_CONCURRENCY"
-	// typesVariable is the number of further types, which all do nothing.
+	// typesVariable is the numbers of the only types that the process serves, from the first up
+	// to, but not including, the second, such as 10-20. They all do nothing.
 	typesVariable = "BENCH_TYPES"
 )
+
+// typesFormat is how typesVariable is written.
+const typesFormat = "%d-%d"
 
 // handlerConcurrency is more than the orchestrator ever needs.
 const handlerConcurrency = 1000
 
 // ServeHandlers is the process of the bench's handlers.
 func ServeHandlers() {
-	parts := []plugin.Part{
+	var from, to int
+	if _, err := fmt.Sscanf(os.Getenv(typesVariable), typesFormat, &from, &to); err == nil {
+		parts := []plugin.Part{plugin.Concurrency(number(concurrencyVariable, handlerConcurrency))}
+		for i := from; i < to; i++ {
+			parts = append(parts, plugin.Handle(typeNumber(i), doNothing))
+		}
+		plugin.Serve(parts...)
+		return
+	}
+	plugin.Serve(
 		plugin.Concurrency(number(concurrencyVariable, handlerConcurrency)),
 		plugin.Handle(noop, doNothing),
 		plugin.HandleResult(stamp, func(context.Context, plugin.Job[any]) (int64, error) {
@@ -51,11 +64,7 @@ func ServeHandlers() {
 				return ctx.Err()
 			}
 		}, plugin.Timeout(time.Hour)),
-	}
-	for i := range number(typesVariable, 0) {
-		parts = append(parts, plugin.Handle(typeNumber(i), doNothing))
-	}
-	plugin.Serve(parts...)
+	)
 }
 
 func doNothing(context.Context, plugin.Job[any]) error { return nil }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
@@ -28,26 +29,48 @@ const operator, password = "bench", "bench"
 
 // start starts an orchestrator with the bench's own handlers.
 func (r *run) start(ctx context.Context, settings ...string) error {
-	directory, err := os.MkdirTemp("", "holdfast-bench-")
-	if err != nil {
-		return err
-	}
-	watched := r.watched(filepath.Join(directory, probesDirectory))
-	args, err := json.Marshal(append([]string{"bench", "handlers"}, watched...))
-	if err != nil {
-		return err
-	}
-	all := append([]string{
-		"database.url=" + r.db.address, "server.address=127.0.0.1:0", "log.format=json", "log.level=info",
-		"security.user=" + operator, "security.password=" + password, "jobs.accept_unknown_types=true",
-		"plugins.0.name=bench", "plugins.0.path=" + r.lab.Program, "plugins.0.args=" + string(args),
-	}, r.lab.Settings...)
-	server, err := startServer(ctx, r.lab.Program, directory, append([]string{"bench", "serve"}, watched...), append(all, settings...))
+	server, err := r.launch(ctx, []handlers{{}}, settings...)
 	if err != nil {
 		return err
 	}
 	r.server = server
 	return nil
+}
+
+// handlers are a plugin of the bench's own handlers.
+type handlers struct {
+	// types is typesVariable of the plugin; empty for the usual types.
+	types string
+}
+
+// launch starts an orchestrator with plugins.
+func (r *run) launch(ctx context.Context, plugins []handlers, settings ...string) (*server, error) {
+	directory, err := os.MkdirTemp("", "holdfast-bench-")
+	if err != nil {
+		return nil, err
+	}
+	watched := r.watched(filepath.Join(directory, probesDirectory))
+	args, err := json.Marshal(append([]string{"bench", "handlers"}, watched...))
+	if err != nil {
+		return nil, err
+	}
+	all := []string{
+		"database.url=" + r.db.address, "server.address=127.0.0.1:0", "log.format=json", "log.level=info",
+		"security.user=" + operator, "security.password=" + password, "jobs.accept_unknown_types=true",
+	}
+	for i, one := range plugins {
+		at := fmt.Sprintf("plugins.%d.", i)
+		name := "bench"
+		if i > 0 {
+			name += strconv.Itoa(i + 1)
+		}
+		all = append(all, at+"name="+name, at+"path="+r.lab.Program, at+"args="+string(args))
+		if one.types != "" {
+			all = append(all, at+"env."+typesVariable+"="+one.types)
+		}
+	}
+	all = append(all, r.lab.Settings...)
+	return startServer(ctx, r.lab.Program, directory, append([]string{"bench", "serve"}, watched...), append(all, settings...))
 }
 
 // watched are the arguments of a process with its probe in the directory.

@@ -56,6 +56,10 @@ var scenarios = []scenario{
 		name: "sleepers", jobs: 20_000, do: sleepers, long: true,
 		about: "what heartbeats cost: jobs that run for minutes, all at once",
 	},
+	{
+		name: FleetScenario, jobs: 20_000, do: fleet, long: true,
+		about: "many orchestrators with many job types on one database: idle, and with jobs",
+	},
 }
 
 func noops(number int) job.Submission { return Keys{}.noop(number) }

@@ -1,0 +1,257 @@
+package runtime_test
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/runtime"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// An orchestrator without work asks the database less, the more others can do the same: all
+// together do not ask much more than two, beyond what each must ask for itself.
+func TestAnIdleOrchestratorAsksLessTheMoreThereAre(t *testing.T) {
+	t.Parallel()
+	const minutes = 20
+	perMinute := func(live int, hears bool) (counts map[string]float64, all float64) {
+		s := &idleStore{live: live, hears: hears, calls: make(map[string]int)}
+		synctest.Test(t, func(t *testing.T) {
+			launch(t, s, idlePlugins{}, polling(time.Second), leasing(30*time.Second))
+			time.Sleep(time.Minute) // until it knows how many there are
+			s.forget()
+			time.Sleep(minutes * time.Minute)
+			counts, all = s.counted(minutes)
+		})
+		return counts, all
+	}
+	one, alone := perMinute(1, true)
+	two, both := perMinute(2, true)
+	ten, _ := perMinute(10, true)
+	fifty, among := perMinute(50, true)
+	deaf, unheard := perMinute(50, false)
+	t.Logf("calls a minute, of one: %.0f, of two: %.0f, of fifty: %.0f %v", alone, both, among, fifty)
+
+	for _, verb := range []string{"claim", "admit", "follow", "promote", "nextExpiry", "nextTick", "rules"} {
+		require.InDelta(t, one[verb], two[verb], one[verb]/10, "%s: two take no turns", verb)
+		require.InDelta(t, one[verb], deaf[verb], one[verb]/10, "%s: without hints nobody waits for others", verb)
+		require.GreaterOrEqual(t, two[verb], 50.0, verb)
+		require.InDelta(t, 2*two[verb], 10*ten[verb], two[verb], "%s: ten ask as often as two", verb)
+		require.InDelta(t, 2*two[verb], 50*fifty[verb], 1.2*two[verb], "%s: fifty ask as often as two", verb)
+	}
+	require.InDelta(t, alone, unheard, alone/10)
+	for _, counts := range []map[string]float64{two, fifty} {
+		require.InDelta(t, 6, counts["renew"], 1, "each renews for itself, three times a lease")
+	}
+	require.Less(t, among, both/7, "an orchestrator among fifty")
+}
+
+// idleStore is one in which there is nothing to do. It counts what it is asked.
+type idleStore struct {
+	runtime.Store
+	live  int
+	hears bool
+
+	mu    sync.Mutex
+	calls map[string]int
+}
+
+func (s *idleStore) count(verb string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls[verb]++
+}
+
+func (s *idleStore) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.calls)
+}
+
+func (s *idleStore) counted(minutes float64) (perMinute map[string]float64, all float64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	perMinute = make(map[string]float64)
+	for verb, n := range s.calls {
+		perMinute[verb] = float64(n) / minutes
+		all += perMinute[verb]
+	}
+	return perMinute, all
+}
+
+func (s *idleStore) LiveWorkers(context.Context) ([]job.Peers, error) {
+	s.count("liveWorkers")
+	return []job.Peers{{Processes: s.live, Roles: job.AllRoles(), Types: []string{echo}}}, nil
+}
+
+func (s *idleStore) Listen(ctx context.Context, ready func(), _ func(job.Hint)) error {
+	if s.hears {
+		ready()
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (s *idleStore) Claim(context.Context, string, []string, int, time.Duration) ([]job.Claimed, error) {
+	s.count("claim")
+	return nil, nil
+}
+
+func (s *idleStore) Renew(context.Context, string, []job.Lease, time.Duration) ([]job.Renewed, error) {
+	s.count("renew")
+	return nil, nil
+}
+
+func (s *idleStore) Rules(context.Context) (*job.Rules, bool, error) {
+	s.count("rules")
+	return job.NewRules(nil, nil), false, nil
+}
+
+func (s *idleStore) Admit(context.Context, *job.Rules) (done job.Admission, err error) {
+	s.count("admit")
+	return done, nil
+}
+
+func (s *idleStore) Follow(context.Context, job.FollowPlan) (done job.Following, err error) {
+	s.count("follow")
+	return done, nil
+}
+
+func (s *idleStore) Promote(context.Context, int) (done job.Promoted, err error) {
+	s.count("promote")
+	return done, nil
+}
+
+func (s *idleStore) NextDue(context.Context) (time.Duration, bool, error) {
+	s.count("nextDue")
+	return 0, false, nil
+}
+
+func (s *idleStore) NextExpiry(context.Context) (time.Duration, bool, error) {
+	s.count("nextExpiry")
+	return 0, false, nil
+}
+
+func (s *idleStore) NextTick(context.Context) (time.Duration, bool, error) {
+	s.count("nextTick")
+	return 0, false, nil
+}
+
+func (s *idleStore) OperateNext(context.Context) (done job.PortionDone, found bool, err error) {
+	s.count("operateNext")
+	return done, false, nil
+}
+
+func (s *idleStore) OperationDue(context.Context) (time.Duration, bool, error) {
+	s.count("operationDue")
+	return 0, false, nil
+}
+
+func (s *idleStore) EraseNext(context.Context, int) (map[job.State]int64, bool, error) {
+	s.count("eraseNext")
+	return nil, false, nil
+}
+
+func (s *idleStore) Reap(context.Context, int, time.Duration) ([]job.Expired, error) {
+	s.count("reap")
+	return nil, nil
+}
+
+func (s *idleStore) WorkersOnHost(context.Context, string, string) ([]job.Worker, error) {
+	s.count("workersOnHost")
+	return nil, nil
+}
+
+func (s *idleStore) RollUpTallies(context.Context, int) (int, error) {
+	s.count("rollUpTallies")
+	return 0, nil
+}
+
+func (s *idleStore) TidyUnique(context.Context, []byte, int) ([]byte, int, error) {
+	s.count("tidyUnique")
+	return nil, 0, nil
+}
+
+func (s *idleStore) Fingerprint(context.Context, int) (int, error) {
+	s.count("fingerprint")
+	return 0, nil
+}
+
+func (s *idleStore) Unserved(context.Context, time.Duration) ([]job.Unserved, error) {
+	s.count("unserved")
+	return nil, nil
+}
+
+func (s *idleStore) Catalog(context.Context) ([]job.TypeSpec, error) {
+	s.count("catalog")
+	return []job.TypeSpec{{Type: job.DeliveryType}}, nil
+}
+
+func (s *idleStore) Sweep(context.Context, job.Walk, job.RetentionPolicies, string, int, bool) (done job.Swept, err error) {
+	s.count("sweep")
+	return done, nil
+}
+
+func (s *idleStore) Redeliver(context.Context, job.DeliveryPlan) (done job.Delivered, err error) {
+	s.count("redeliver")
+	return done, nil
+}
+
+func (s *idleStore) UnfinishedWorkflows(context.Context, job.ID, int, bool) ([]job.ID, error) {
+	return nil, nil
+}
+
+func (s *idleStore) TidyWorkflows(context.Context, job.ID, *time.Duration) (next job.ID, more bool, err error) {
+	return next, false, nil
+}
+
+func (s *idleStore) ForgetEvents(context.Context, job.EventLog, int) (int, error) { return 0, nil }
+
+func (s *idleStore) ForgetWalk(context.Context, job.Walk) error { return nil }
+
+func (s *idleStore) ForgetLogins(context.Context) (int, error) { return 0, nil }
+
+func (s *idleStore) ForgetActs(context.Context, time.Duration, int) (int, error) { return 0, nil }
+
+func (s *idleStore) ForgetOperations(context.Context, time.Duration) error { return nil }
+
+func (s *idleStore) AgeTallies(context.Context) error { return nil }
+
+func (s *idleStore) WakeLanes(context.Context) (int, error) { return 0, nil }
+
+func (s *idleStore) Recount(context.Context, *job.Rules) (int, error) { return 0, nil }
+
+func (s *idleStore) Send(context.Context, job.Hint) error { return nil }
+
+func (s *idleStore) RegisterWorker(context.Context, job.Worker, time.Duration) error { return nil }
+
+func (s *idleStore) DeclareTypes(context.Context, []job.TypeSpec) error { return nil }
+
+func (s *idleStore) DescribeWorker(context.Context, string, json.RawMessage) error { return nil }
+
+func (s *idleStore) ExpireWorkers(context.Context, []string) (int, error) { return 0, nil }
+
+func (s *idleStore) ReleaseUnanswered(context.Context, string, []job.LeaseID) (int, error) {
+	return 0, nil
+}
+
+func (s *idleStore) RecordLatencies(context.Context, time.Duration, []job.TypeLatencies) (time.Duration, error) {
+	return 0, nil
+}
+
+// idlePlugins is one plugin, which serves one type and has room.
+type idlePlugins struct{}
+
+func (idlePlugins) Pools() []job.Pool {
+	return []job.Pool{{Plugin: "p", Version: "1", Types: []string{echo}, Free: 10, Slots: 10}}
+}
+func (idlePlugins) Types() []job.TypeSpec    { return []job.TypeSpec{{Type: echo, Plugin: "p"}} }
+func (idlePlugins) Changed() <-chan struct{} { return nil }
+func (idlePlugins) Start(string, job.Assignment, job.Reporter) (job.Run, error) {
+	return nil, job.ErrUnavailable
+}
