@@ -72,8 +72,8 @@ func TestNoFigureOfACellIsLeftOut(t *testing.T) {
 	}, "JobType", "Served")
 	notLost(t, func(a, b v1.QueueList) v1.QueueList { return queues([]v1.QueueList{a, b}) }, "Unserved") // it follows from the queues
 	notLost(t, func(a, b v1.Metrics) v1.Metrics { return metrics([]v1.Metrics{a, b}) })
-	notLost(t, addRecent, "SinceMinutes") // the same for all, as are the window and its slots
-	notLost(t, func(a, b v1.Series) v1.Series { return series([]v1.Series{a, b}) }, "Window", "SlotSeconds", "JobType", "JobTypes")
+	notLost(t, addRecent, "SinceMinutes")                                                                                        // the same for all, as are the window and its slots
+	notLost(t, func(a, b v1.Series) v1.Series { return series([]v1.Series{a, b}) }, "Window", "SlotSeconds", "JobType", "Slots") // slots have begun in all cells: see below
 	notLost(t, func(a, b v1.SeriesSlot) v1.SeriesSlot {
 		b.Start = a.Start
 		return series([]v1.Series{{Slots: []v1.SeriesSlot{a}}, {Slots: []v1.SeriesSlot{b}}}).Slots[0]
