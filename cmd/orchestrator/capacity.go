@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -24,15 +23,15 @@ with figures that were measured, and names the page that has each. It asks no se
 and no database. Your machines differ: measure with orchestrator bench.`,
 		Args: command.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
-			if !(need.Rate > 0 && need.Rate <= 1e6) || need.Orchestrators < 1 {
-				return usageError{errors.New("--rate must be above 0 and at most 1000000 jobs a second, --orchestrators at least 1")}
-			}
 			var err error
 			if need.Payload, err = capacity.ParseBytes(payload); err != nil {
 				return usageError{fmt.Errorf("--payload: %w", err)}
 			}
 			if need.Keep, err = capacity.ParseTime(keep); err != nil {
 				return usageError{fmt.Errorf("--keep: %w", err)}
+			}
+			if err := need.Validate(); err != nil {
+				return usageError{err}
 			}
 			return p.showCapacity(need, keep, asJSON)
 		},

@@ -3,6 +3,7 @@
 package capacity
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -18,6 +19,26 @@ type Need struct {
 	Keep time.Duration
 	// Orchestrators share the work.
 	Orchestrators int
+}
+
+// The most that a Need may ask for. No estimate overflows below them.
+const (
+	MaxRate          = 1_000_000
+	MaxOrchestrators = 10_000
+	MaxLedger        = 1_000_000_000_000_000_000 // bytes
+)
+
+// Validate returns an error if the need is out of bounds.
+func (n Need) Validate() error {
+	switch {
+	case !(n.Rate > 0 && n.Rate <= MaxRate): // not a number either
+		return fmt.Errorf("--rate must be above 0 and at most %d jobs a second", MaxRate)
+	case n.Orchestrators < 1 || n.Orchestrators > MaxOrchestrators:
+		return fmt.Errorf("--orchestrators must be at least 1 and at most %d", MaxOrchestrators)
+	case n.Rate*n.Keep.Seconds()*float64(jobBytes(n.Payload)) > MaxLedger:
+		return errors.New("--rate, --payload and --keep make a ledger of more than 1,000,000 TB: lower one of them")
+	}
+	return nil
 }
 
 // Range is what something takes at least and at most: if clients submit in batches, and if
@@ -55,10 +76,10 @@ type Estimate struct {
 	Connections int `json:"connections"`
 }
 
-// Plan estimates what the need takes.
+// Plan estimates what a valid need takes.
 func Plan(n Need) Estimate {
 	e := Estimate{
-		JobBytes: int64(math.Round(at(n.Payload, func(p point) float64 { return p.disk }))),
+		JobBytes: jobBytes(n.Payload),
 		JobWAL:   int64(math.Round(at(n.Payload, func(p point) float64 { return p.wal }))),
 		Jobs:     int64(n.Rate * n.Keep.Seconds()),
 	}
@@ -71,6 +92,10 @@ func Plan(n Need) Estimate {
 	e.ProgramCores = programTime.times(seconds)
 	e.Connections = n.Orchestrators * orchestratorConnections
 	return e
+}
+
+func jobBytes(payload int64) int64 {
+	return int64(math.Round(at(payload, func(p point) float64 { return p.disk })))
 }
 
 // at interpolates between the measured points, and goes on beyond the last as between the
@@ -94,6 +119,9 @@ func (e Estimate) Remarks(n Need) (remarks []string) {
 	if n.Rate > MeasuredRate {
 		remarks = append(remarks, fmt.Sprintf("More than %d jobs a second were not measured on one database: two cores that did all of the work "+
 			"reached that. Try it with orchestrator bench on your machine.", MeasuredRate))
+	}
+	if e.Ledger > MaxTable {
+		remarks = append(remarks, "A table of PostgreSQL has at most 32 TiB, and the ledger is one: keep jobs for a shorter time, or split the work into cells.")
 	}
 	if last := points[len(points)-1].payload; n.Payload > last {
 		remarks = append(remarks, fmt.Sprintf("Payloads of more than %d bytes were not measured: these figures go on as between the last two that were.", last))

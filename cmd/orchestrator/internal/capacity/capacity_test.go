@@ -25,7 +25,30 @@ func TestAnEstimateAddsUp(t *testing.T) {
 	require.InDelta(t, 1000*(1.8*23.8+4.5)/1e6, e.DatabaseCores.Batches, 1e-9)
 	require.InDelta(t, 1000*(1.8*44.8+4.5)/1e6, e.DatabaseCores.Single, 1e-9)
 	require.InDelta(t, 0.0168, e.ProgramCores.Batches, 1e-9)
-	require.Equal(t, 46, e.Connections)
+	require.Equal(t, 48, e.Connections)
+}
+
+func TestAnEstimateNeverOverflows(t *testing.T) {
+	sound := Need{Rate: 1000, Payload: 2000, Keep: 30 * day, Orchestrators: 2}
+	require.NoError(t, sound.Validate())
+	for name, change := range map[string]func(*Need){
+		"--rate must be":          func(n *Need) { n.Rate = math.NaN() },
+		"at most 1000000 jobs":    func(n *Need) { n.Rate = 1_000_001 },
+		"--orchestrators must be": func(n *Need) { n.Orchestrators = 0 },
+		"at most 10000":           func(n *Need) { n.Orchestrators = 10_001 },
+		"lower one of them":       func(n *Need) { n.Rate, n.Payload, n.Keep = 1e6, 1e9, 36_500*day },
+	} {
+		need := sound
+		change(&need)
+		require.ErrorContains(t, need.Validate(), name)
+	}
+	most := Need{Rate: MaxRate, Payload: 2000, Keep: 3000 * day, Orchestrators: MaxOrchestrators}
+	require.NoError(t, most.Validate())
+	e := Plan(most)
+	require.Positive(t, e.Ledger)
+	require.Greater(t, e.Disk, e.Ledger)
+	require.Equal(t, 240_000, e.Connections)
+	require.Contains(t, fmt.Sprint(e.Remarks(most)), "32 TiB")
 }
 
 func TestBetweenTwoMeasuredPayloadsIsAMean(t *testing.T) {

@@ -51,13 +51,17 @@ const (
 	// vacuumRoom is the share by which the ledger grew while its past was deleted: from 9,371
 	// to 11,192 MB.
 	vacuumRoom = 0.2
-	// orchestratorConnections are 20 in pools, two for heartbeats, and one that listens.
-	orchestratorConnections = 20 + 2 + 1
+	// orchestratorConnections are 20 in pools, two for heartbeats, one that listens, and one while
+	// it starts.
+	orchestratorConnections = 20 + 2 + 1 + 1
 	// MaxConnections is that of the embedded server, and of PostgreSQL by default.
 	MaxConnections = 100
 	// MeasuredRate is jobs a second, submitted in batches and worked at the same time, of
 	// which two processors did all the work.
 	MeasuredRate = 45_053
+	// MaxTable is how many bytes a table of PostgreSQL may have, with pages of 8 kB
+	// (https://www.postgresql.org/docs/current/limits.html).
+	MaxTable = 32 << 40
 )
 
 // Figure is a number that an estimate rests on.
@@ -80,5 +84,5 @@ var Figures = []Figure{
 	{"WAL with whole pages", "1.5 ×", postgresql, "| `max_wal_size` 2 GB | 1,033 |"},
 	{"space for WAL", "4 GB", postgresql, "| `max_wal_size` | 4 GB or more"},
 	{"growth while jobs are deleted", "20 %", "docs/how-to/retention.md", "9,371 MB full, 11,192 MB when the last old job was gone"},
-	{"connections of an orchestrator", "23", postgresql, "`database.max_connections` (20) connections, plus two for heartbeats, one that listens"},
+	{"connections of an orchestrator", "24", postgresql, "`database.max_connections` (20) connections, plus two for heartbeats, one that listens, and one more\nwhile it starts"},
 }

@@ -39,12 +39,19 @@ enable it, or until the orchestrator starts again.`),
 const pluginsPath = "/debug/plugins"
 
 func (p *Program) pluginsListCommand() *cobra.Command {
+	everywhere := false
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List the plugins, their versions and their last swaps",
 		Args:  NoArguments,
 	}
-	return p.asksServer(c, presents(pluginsPath, func(s *session, found v1.PluginList) error { return s.showPlugins(found.Plugins) }))
+	c.Flags().BoolVar(&everywhere, "everywhere", false, "those of all orchestrators, not only of the one asked")
+	return p.asksServer(c, func(ctx context.Context, s *session, args []string) error {
+		if everywhere {
+			return presents(pluginsPath+"/everywhere", (*session).showPluginsEverywhere)(ctx, s, args)
+		}
+		return presents(pluginsPath, (*session).showPluginsHere)(ctx, s, args)
+	})
 }
 
 func (p *Program) pluginsSwapCommand() *cobra.Command {
@@ -118,21 +125,38 @@ func (s *session) operatePlugin(ctx context.Context, name, action string, query 
 	return present(s, answer, func(s *session, plugin v1.Plugin) error { return s.showPlugins([]v1.Plugin{plugin}) })
 }
 
+func (s *session) showPluginsHere(found v1.PluginList) error {
+	if len(found.Plugins) == 0 {
+		s.notes.Print("This orchestrator has no plugins: --everywhere shows those of all.\n")
+	}
+	return s.showPlugins(found.Plugins)
+}
+
 func (s *session) showPlugins(plugins []v1.Plugin) error {
-	table := show.NewTable(s.out, "PLUGIN", "STATE", "VERSION", "PROCESSES", "RUNNING", "FREE", "MEMORY", "CPUS", "CRASHES", "LAST SWAP")
+	table := show.NewTable(s.out, pluginColumns()...)
 	for _, plugin := range plugins {
-		memory, cpus := useOf(plugin.Use)
-		table.Row(plugin.Name, styled(plugin.State), versionText(plugin.PluginVersion),
-			show.Right(fmt.Sprintf("%d/%d", len(plugin.PIDs), plugin.Processes)),
-			plugin.Running+plugin.Isolated+plugin.Draining, plugin.Free, memory, cpus, alarming(int64(plugin.Crashes)), s.lastSwapCell(plugin))
+		table.Row(s.pluginRow(plugin)...)
 	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
 	for _, plugin := range plugins {
-		s.remark(plugin)
+		s.remark(plugin.Name, plugin)
 	}
 	return nil
+}
+
+func pluginColumns() []string {
+	return []string{"PLUGIN", "STATE", "VERSION", "PROCESSES", "RUNNING", "FREE", "MEMORY", "CPUS", "CRASHES", "LAST SWAP"}
+}
+
+func (s *session) pluginRow(plugin v1.Plugin) []any {
+	memory, cpus := useOf(plugin.Use)
+	return []any{
+		plugin.Name, styled(plugin.State), versionText(plugin.PluginVersion),
+		show.Right(fmt.Sprintf("%d/%d", len(plugin.PIDs), plugin.Processes)),
+		plugin.Running + plugin.Isolated + plugin.Draining, plugin.Free, memory, cpus, alarming(int64(plugin.Crashes)), s.lastSwapCell(plugin),
+	}
 }
 
 // useOf is what the processes use together; empty if none was measured.
@@ -147,10 +171,10 @@ func useOf(uses []v1.PluginUse) (memory, cpus show.Cell) {
 	return show.Right(show.Bytes(bytes)), show.Right(fmt.Sprintf("%.2f", processors))
 }
 
-// remark prints what has no place in the table.
-func (s *session) remark(plugin v1.Plugin) {
+// remark prints what has no place in the table, after the name by which the plugin is shown.
+func (s *session) remark(name string, plugin v1.Plugin) {
 	say := func(format string, values ...any) {
-		s.notes.Print(show.Clean(plugin.Name+": "+fmt.Sprintf(format, values...)) + "\n")
+		s.notes.Print(show.Clean(name+": "+fmt.Sprintf(format, values...)) + "\n")
 	}
 	if c := plugin.Candidate; c != nil {
 		say("%s is the candidate (%s): %s", versionText(c.PluginVersion), c.State, trialText(c.PluginTrial))

@@ -23,3 +23,26 @@ func TestTheListNeverSaysThatAServingVersionDoesNotServe(t *testing.T) {
 		require.Equal(t, c.said, notes, c.result)
 	}
 }
+
+func TestPluginsOfAllOrchestratorsAreListedByWorker(t *testing.T) {
+	const mail = `"plugins":[{"name":"mail","version":"1.0","sha256":"2c26b46b68ffc68f","state":"broken","processes":2,"pids":[7],"lastError":"it does not start"}]`
+	f := &fake{answers: map[string]string{"GET /debug/plugins/everywhere": `{"orchestrators":[
+		{"workerId":"api-1","host":"a","condition":"alive","lastHeartbeat":"2026-02-20T12:00:00Z","plugins":[]},
+		{"workerId":"worker-1","host":"b","condition":"alive","lastHeartbeat":"2026-02-20T12:00:00Z",` + mail + `},
+		{"workerId":"worker-2","host":"c","condition":"silent","lastHeartbeat":"2026-02-20T11:59:00Z",` + mail + `}]}`}}
+	out, notes, err := f.run(t, "plugins", "list", "--everywhere")
+	require.NoError(t, err)
+	require.Contains(t, out, "worker-1  mail    broken  1.0 (2c26b46b)        1/2")
+	require.Contains(t, out, "worker-2  mail    broken")
+	require.NotContains(t, out, "api-1")
+	require.Equal(t, "worker-1, mail: it does not start\n"+
+		"worker-2 is silent: this is what it said before, and its last heartbeat was 1m00s ago.\n"+
+		"worker-2, mail: it does not start\n", notes)
+}
+
+func TestAnOrchestratorWithoutPluginsSaysWhereToLook(t *testing.T) {
+	f := &fake{answers: map[string]string{"GET /debug/plugins": `{"plugins":[]}`}}
+	_, notes, err := f.run(t, "plugins", "list")
+	require.NoError(t, err)
+	require.Equal(t, "This orchestrator has no plugins: --everywhere shows those of all.\n", notes)
+}

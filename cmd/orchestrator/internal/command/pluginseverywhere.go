@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,6 +20,28 @@ const commandPoll = 500 * time.Millisecond
 // everywhereFlag makes a command act on all orchestrators.
 func everywhereFlag(c *cobra.Command, everywhere *bool) {
 	c.Flags().BoolVar(everywhere, "everywhere", false, "on all orchestrators with the plugin, not only the one asked")
+}
+
+// showPluginsEverywhere shows the plugins by worker. A worker that is silent may have others by now.
+func (s *session) showPluginsEverywhere(found v1.PluginsEverywhere) error {
+	table := show.NewTable(s.out, append([]string{"WORKER"}, pluginColumns()...)...)
+	for _, o := range found.Orchestrators {
+		for _, plugin := range o.Plugins {
+			table.Row(append([]any{o.WorkerID}, s.pluginRow(plugin)...)...)
+		}
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for _, o := range found.Orchestrators {
+		if o.Condition == job.WorkerSilent && len(o.Plugins) > 0 {
+			s.notes.Print(show.Clean(fmt.Sprintf("%s is silent: this is what it said before, and its last heartbeat was %s.", o.WorkerID, s.ago(o.LastHeartbeat))) + "\n")
+		}
+		for _, plugin := range o.Plugins {
+			s.remark(o.WorkerID+", "+plugin.Name, plugin)
+		}
+	}
+	return nil
 }
 
 // commandPlugins sends a command to all orchestrators with the plugin, and waits until each
