@@ -67,8 +67,9 @@ func (s *site) present() string {
 	return strings.Join(names, ",")
 }
 
-// ManyCells reports whether there are several.
-func (f frame) ManyCells() bool { return f.visit.site != nil && f.visit.Cells != nil }
+// ManyCells reports whether there are several that the caller may know of: strangers see no more
+// than the page on which to log in.
+func (f frame) ManyCells() bool { return f.Nav != nil && f.visit.Cells != nil }
 
 // CellLinks are the cells, each with the way to the present page of its own.
 func (f frame) CellLinks() []cellLink {

@@ -28,6 +28,13 @@ func (c *twoCells) Cells() []ui.Cell {
 	return all
 }
 
+func TestWhoHasNotLoggedInSeesNoCells(t *testing.T) {
+	p := newLoginPagesOf(&twoCells{})
+	require.NotContains(t, p.get("/ui/login").Body.String(), "cell", "nor does the page ask for them")
+	session := cookieOf(t, p.post("/ui/login", "user", "admin", "password", "secret"))
+	require.Contains(t, p.get("/ui/settings", session).Body.String(), `href="http://cell-1.internal/ui/settings"`)
+}
+
 func TestPagesOfCellsSayWhatIsMissingAndLeadToEachCell(t *testing.T) {
 	cells := &twoCells{}
 	pages := ui.Frame(ui.New(ui.Config{

@@ -80,7 +80,9 @@ type loginPages struct {
 	sessions *guard.Sessions
 }
 
-func newLoginPages() *loginPages {
+func newLoginPages() *loginPages { return newLoginPagesOf(nil) }
+
+func newLoginPagesOf(cells ui.Cells) *loginPages {
 	g := guard.New(guard.Config{Log: slog.New(slog.DiscardHandler), Access: &guard.Access{
 		User: "admin", Password: guard.DigestOf("secret"), Closed: true,
 		Tokens: []guard.Token{
@@ -93,7 +95,7 @@ func newLoginPages() *loginPages {
 	api := &fakeAPI{answers: healthy()}
 	site := ui.New(ui.Config{
 		API: api, Guard: g, Sessions: sessions, Acts: audit.NewRecorder(kept, slog.New(slog.DiscardHandler), ""), Log: slog.New(slog.DiscardHandler),
-		Version: "test", MaxFormBytes: 1 << 20, Now: func() time.Time { return noon },
+		Version: "test", MaxFormBytes: 1 << 20, Now: func() time.Time { return noon }, Cells: cells,
 	})
 	refuse := func(w http.ResponseWriter, status int, detail string) {
 		w.Header().Set("Content-Type", v1.ProblemMedia)
