@@ -92,10 +92,10 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 		pool **Pool
 		poolConfig
 	}{
-		{&db.Worker, poolConfig{"worker", worker, sessionSettings, cfg.Tracer, pingUnlessQuiet}},
-		{&db.Submissions, poolConfig{"submission", submissions, sessionSettings, cfg.Tracer, nil}},
-		{&db.Reads, poolConfig{"read", reads, readSettings(), cfg.Tracer, nil}},
-		{&db.Heartbeats, poolConfig{"heartbeat", heartbeatConnections, sessionSettings, nil, nil}},
+		{&db.Worker, poolConfig{"worker", worker, sessionSettings, cfg.Tracer}},
+		{&db.Submissions, poolConfig{"submission", submissions, sessionSettings, cfg.Tracer}},
+		{&db.Reads, poolConfig{"read", reads, readSettings(), cfg.Tracer}},
+		{&db.Heartbeats, poolConfig{"heartbeat", heartbeatConnections, sessionSettings, nil}},
 	} {
 		if db.pooled {
 			p.settings = sessionSettings // all sessions have the role's
@@ -127,7 +127,7 @@ func (db *DB) openReplica(ctx context.Context, cfg Config, connections int32) er
 		return nil
 	}
 	// The driver knows how to prefer a standby, and nothing depends on how soon it finds one.
-	pool, err := db.openPool(ctx, cfg.Replica.URL, poolConfig{"replica", connections, db.Reads.Settings, cfg.Tracer, nil}, nil)
+	pool, err := db.openPool(ctx, cfg.Replica.URL, poolConfig{"replica", connections, db.Reads.Settings, cfg.Tracer}, nil)
 	if err != nil {
 		return fmt.Errorf("replica: %w", err)
 	}
@@ -151,9 +151,6 @@ type poolConfig struct {
 	connections int32
 	settings    map[string]string
 	tracer      trace.Tracer // may be nil
-	// shouldPing decides whether an idle connection is asked whether it works; the driver does if
-	// it is nil.
-	shouldPing func(context.Context, pgxpool.ShouldPingParams) bool
 }
 
 // openPool opens a pool whose connections lead to the host that choose finds; if it is nil, to
@@ -164,7 +161,6 @@ func (db *DB) openPool(ctx context.Context, url string, p poolConfig, choose fun
 		return nil, fmt.Errorf("read database URL: %w", err)
 	}
 	cfg.MaxConns = p.connections
-	cfg.ShouldPing = p.shouldPing
 	cfg.MaxConnLifetime = time.Hour
 	cfg.MaxConnLifetimeJitter = 10 * time.Minute
 	cfg.ConnConfig.ConnectTimeout = ConnectTimeout
