@@ -99,6 +99,9 @@ func (p *person) payload(jobType string) payload {
 	switch jobType {
 	case "CHAOS_SLOW":
 		slow := payload{Millis: 500 + p.random.IntN(1+p.random.IntN(8000)), Plan: p.plan()}
+		if p.random.IntN(6) == 0 { // it runs again by the time that a holder wakes who has lost it
+			slow.Millis = 8000 + p.random.IntN(4000)
+		}
 		if p.load.cfg.Brief && slices.Equal(slow.Plan, []string{string(history.Fails)}) {
 			slow.Plan = []string{string(history.Permanent)}
 		}
