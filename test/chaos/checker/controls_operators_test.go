@@ -12,10 +12,21 @@ import (
 // ask lets an operator ask for something that holds for a while, and waits until it is in force.
 func (m *maker) ask(kind, target string, parameters map[string]string) {
 	m.wait(15)
+	m.asked(kind, target, parameters)
+	m.wait(10)
+}
+
+func (m *maker) asked(kind, target string, parameters map[string]string) {
 	m.faults = append(m.faults, history.Fault{
 		Kind: kind, Target: target, Parameters: parameters, Injected: m.now, Standing: m.now, Healing: m.now + 100*tick, Healed: m.now + 100*tick,
 	})
-	m.wait(10)
+}
+
+// renew renews the lease of a job.
+func (m *maker) renew(job string) {
+	lease := maps.Clone(m.tables["leases"][job])
+	lease["expires_at"] = text(m.now + tick + history.Nanos(leaseFor))
+	m.commit(m.write("leases", job, lease))
 }
 
 // atOnce runs so many jobs at the same time.
@@ -57,9 +68,7 @@ func (m *maker) disobey(jobType string, ticks int) {
 	m.call(history.Call{Verb: history.Cancel, JobID: job, Code: 200, Status: "RUNNING"})
 	for range ticks {
 		m.wait(1)
-		lease := maps.Clone(m.tables["leases"][job])
-		lease["expires_at"] = text(m.now + tick + history.Nanos(leaseFor))
-		m.commit(m.write("leases", job, lease))
+		m.renew(job)
 	}
 	m.handler(job, history.Succeeds, history.Done, history.Ended)
 	m.end(job, "succeeded", "", 1)
@@ -208,6 +217,19 @@ var operatorsMay = []control{
 		m.ask("pause-type", "GOOD", nil)
 		m.faults = append(m.faults, history.Fault{Kind: "mute-network", Target: "a", Injected: m.now, Healed: m.now + tick})
 		m.success(m.submit("GOOD", "", history.OK))
+	}},
+	{name: "a job runs that started before there was a limit", more: func(m *maker, _ jobs) {
+		m.wait(15)
+		job := m.submit("GOOD", "", history.OK)
+		m.claim(job)
+		m.handler(job, "", history.Began)
+		m.asked("limit-type", "type GOOD", map[string]string{history.Concurrency: "1"})
+		for range 10 {
+			m.renew(job)
+		}
+		m.success(m.submit("GOOD", "", history.OK))
+		m.handler(job, history.Succeeds, history.Done, history.Ended)
+		m.end(job, "succeeded", "", 1)
 	}},
 	{name: "as many jobs run as may", more: func(m *maker, _ jobs) {
 		m.ask("limit-type", "type GOOD", map[string]string{history.Concurrency: "3"})

@@ -86,7 +86,8 @@ func (r *record) noneStarts(f *findings, fault int, attempts []started) {
 	}
 }
 
-// atMost judges a limit: a job that is claimed while it is in force finds fewer that run.
+// atMost judges a limit: of the jobs that are claimed while it is in force, no more run at once. Those
+// that ran before may have been admitted without it, and take no slot.
 func (r *record) atMost(f *findings, fault int, attempts []started, most int) {
 	for i, s := range attempts {
 		if !r.holdsAt(fault, s.lease.claimed) {
@@ -95,7 +96,7 @@ func (r *record) atMost(f *findings, fault int, attempts []started, most int) {
 		f.look()
 		running := 0
 		for _, before := range attempts[:i] {
-			if before.over > s.lease.claimed+slack {
+			if before.over > s.lease.claimed+slack && r.holdsAt(fault, before.lease.claimed) {
 				running++
 			}
 		}
