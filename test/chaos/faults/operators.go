@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/test/chaos/history"
@@ -55,9 +56,16 @@ func asked(s *Scene, target string, lasts time.Duration, path string, body any) 
 }
 
 func pauseType(s *Scene, random *rand.Rand) Fault {
-	jobType := pick(random, []string{"CHAOS_GOOD", "CHAOS_SLOW", "CHAOS_PYTHON", "CHAOS_NODE"})
+	jobType := pick(random, s.served("CHAOS_GOOD", "CHAOS_SLOW", "CHAOS_PYTHON", "CHAOS_NODE"))
 	body := map[string]any{"reason": "chaos", "drain": random.IntN(2) == 0}
-	return asked(s, jobType, between(random, time.Second, 2*s.Lease), "/debug/pauses/type/"+jobType, body)
+	return asked(s, jobType, between(random, s.Lease, 2*s.Lease), "/debug/pauses/type/"+jobType, body)
+}
+
+// served are those of the types that a plugin of the run has.
+func (s *Scene) served(types ...string) []string {
+	return slices.DeleteFunc(slices.Clone(types), func(name string) bool {
+		return !slices.ContainsFunc(s.Plugins, func(p stage.Plugin) bool { return slices.Contains(p.Types, name) })
+	})
 }
 
 func pauseAll(s *Scene, random *rand.Rand) Fault {
@@ -67,6 +75,9 @@ func pauseAll(s *Scene, random *rand.Rand) Fault {
 func limit(scope string, names ...string) func(*Scene, *rand.Rand) Fault {
 	return func(s *Scene, random *rand.Rand) Fault {
 		name := pick(random, names)
+		if scope == "type" {
+			name = pick(random, s.served(names...))
+		}
 		body := map[string]any{"concurrency": 1 + random.IntN(10)}
 		if random.IntN(2) == 0 {
 			body = map[string]any{"rate": "30/1s", "burst": 5}
