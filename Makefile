@@ -199,7 +199,7 @@ chaos-aimed: chaos-build ## Stall the standby, cut or cancel what waits, and fai
 BUGS ?=
 
 .PHONY: chaos-controls
-chaos-controls: chaos-build ## Put bugs into copies of the product, and see the chaos run catch each; 25 minutes
+chaos-controls: chaos-build ## Put bugs into copies of the product, and see the chaos run catch each; 35 minutes
 	cd test/chaos/checker && $(GO) test -count=1 -timeout 8m ./...
 	$(GO) run ./test/chaos/bugs $(BUGS)
 

@@ -88,18 +88,21 @@ func (r *run) sweep() {
 
 // settings is what was set, and how much is expected of the run.
 func (r *run) settings() history.Run {
-	var recorded []string
+	var recorded, obedient []string
 	attempts := make(map[string]int)
-	retries, timeouts := make(map[string]history.Backoff), make(map[string]time.Duration)
+	waits, timeouts := make(map[string]history.Backoff), make(map[string]time.Duration)
 	for _, plugin := range r.scene.Plugins {
 		for _, name := range plugin.Types {
-			attempts[name], retries[name], timeouts[name] = load.MaxAttempts, shortestRetries, cmp.Or(plugin.Timeout, timeout)
+			attempts[name], waits[name], timeouts[name] = load.MaxAttempts, retries, cmp.Or(plugin.Timeout, timeout)
 			recorded = append(recorded, name)
+			if !plugin.Deaf {
+				obedient = append(obedient, name)
+			}
 		}
 	}
 	h := history.Run{
 		Seed: r.seed, Commit: r.commit, Started: history.Nanos(r.began.UnixNano()), Ended: r.now(), Duration: r.duration,
-		Lease: lease, ReapInterval: lease / 6, Grace: r.grace, MaxAttempts: attempts, MaxCrashes: maxCrashes, Retries: retries, Timeouts: timeouts, Recorded: recorded,
+		Lease: lease, ReapInterval: lease / 6, Grace: r.grace, MaxAttempts: attempts, MaxCrashes: maxCrashes, Retries: waits, Timeouts: timeouts, Recorded: recorded, Obedient: obedient,
 		Unsubmitted: []string{stage.TickType}, Synchronous: true, Pooler: r.pooled,
 		Bounds: history.Bounds{
 			Overlap: 2 * time.Second,

@@ -45,8 +45,8 @@ const (
 	mostOpen = 2000
 )
 
-// shortestRetries are the least that chance makes of the waits before retries.
-var shortestRetries = history.Backoff{First: retryDelay * 9 / 10, Factor: retryFactor, Most: longestRetry * 9 / 10}
+// retries are the waits before retries: at least nine tenths of what is set, and eleven at most.
+var retries = history.Backoff{First: retryDelay * 9 / 10, Factor: retryFactor, Most: longestRetry * 9 / 10, Spread: 11.0 / 9}
 
 // options are the flags.
 type options struct {
@@ -258,6 +258,7 @@ func settings(url string) []string {
 		fmt.Sprintf("jobs.default.max_attempts=%d", load.MaxAttempts), "jobs.default.timeout=" + timeout.String(),
 		fmt.Sprintf("jobs.default.max_crashes=%d", maxCrashes), fmt.Sprintf("jobs.default.retry.factor=%d", retryFactor),
 		"jobs.default.retry.initial_delay=" + retryDelay.String(), "jobs.default.retry.max_delay=" + longestRetry.String(), "jobs.default.retry.jitter_min=0.9",
+		"jobs.default.retry.jitter_max=1.1",
 	}
 }
 

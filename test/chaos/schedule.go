@@ -129,6 +129,7 @@ func (r *run) inflict(ctx, until context.Context, fault faults.Fault) {
 	}
 	cancel()
 	if record.Error == "" {
+		record.Standing = r.now()
 		select {
 		case <-until.Done():
 		case <-time.After(fault.Lasts):
@@ -141,6 +142,7 @@ func (r *run) inflict(ctx, until context.Context, fault faults.Fault) {
 			}
 			cancel()
 		}
+		record.Healing = r.now()
 	}
 	healing, cancel := afterwards(ctx, healWithin)
 	defer cancel()

@@ -17,7 +17,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-jobs/holdfast/test/chaos/census"
-	"github.com/holdfast-jobs/holdfast/test/chaos/faults"
 	"github.com/holdfast-jobs/holdfast/test/chaos/history"
 	"github.com/holdfast-jobs/holdfast/test/chaos/stage"
 )
@@ -135,7 +134,7 @@ func (r *run) mayBeLeft(target string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.ContainsFunc(r.injected, func(f history.Fault) bool {
-		return strings.HasPrefix(f.Kind, "pause-") && f.Target == target && f.Parameters[faults.Unanswered] != ""
+		return strings.HasPrefix(f.Kind, "pause-") && f.Target == target && f.Parameters[history.Unanswered] != ""
 	})
 }
 

@@ -7,12 +7,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdfast-jobs/holdfast/test/chaos/faults"
 	"github.com/holdfast-jobs/holdfast/test/chaos/history"
 )
 
 func TestOnlyAPauseOfWhichACallGotNoAnswerMayBeLeft(t *testing.T) {
-	unanswered := map[string]string{faults.Unanswered: "503"}
+	unanswered := map[string]string{history.Unanswered: "503"}
 	r := &run{injected: []history.Fault{
 		{Kind: "pause-all", Target: "all"},
 		{Kind: "limit-type", Target: "all", Parameters: unanswered},

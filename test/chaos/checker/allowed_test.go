@@ -31,7 +31,7 @@ func accepted(r *record, _ jobs) {
 
 // What looks strange, but is allowed.
 func TestWhatIsAllowedIsNoViolation(t *testing.T) {
-	for _, c := range []control{
+	for _, c := range append([]control{
 		{name: "a server decodes a transaction again", spoil: func(r *record, j jobs) {
 			at := change(r, history.Delete, "leases", j.plain[0], 0)
 			again := r.witness[at]
@@ -141,7 +141,7 @@ func TestWhatIsAllowedIsNoViolation(t *testing.T) {
 			f.FirstAccept, f.FirstClaim = 0, 0
 			f.AcceptDisturbed, f.ClaimDisturbed = []string{"stopped-pooler"}, []string{"stopped-pooler"}
 		}},
-	} {
+	}, operatorsMay...) {
 		t.Run(c.name, func(t *testing.T) {
 			r, j := good(func(m *maker, j jobs) {
 				if c.more != nil {

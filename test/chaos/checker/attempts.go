@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/holdfast-jobs/holdfast/test/chaos/history"
 )
@@ -23,6 +24,8 @@ func atLeastOnce(r *record, f *findings) {
 			f.add(row["job_id"], []string{line}, "succeeded with the fence %d, but that attempt had no effect", fence)
 		case did.ended == nil || did.ended.Report != history.Succeeds:
 			f.add(row["job_id"], []string{line}, "succeeded with the fence %d, but that attempt did not report success", fence)
+		case !strings.Contains(row["result"], did.ended.Says):
+			f.add(row["job_id"], []string{line, did.ended.at}, "succeeded with the result %s, but that attempt returned that of %q", row["result"], did.ended.Says)
 		case did.ended.At > finished+slack:
 			f.add(row["job_id"], []string{line}, "succeeded with the fence %d before that attempt was done", fence)
 		}

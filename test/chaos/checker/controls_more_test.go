@@ -95,7 +95,7 @@ var attemptControls = []control{
 		m.again(job)
 	}},
 	{name: "a second retry waits only as long as the first", by: "V9", spoil: func(r *record, _ jobs) {
-		r.run.Retries["BAD"] = history.Backoff{First: delay, Factor: 2, Most: time.Minute}
+		r.run.Retries["BAD"] = history.Backoff{First: delay, Factor: 2, Most: time.Minute, Spread: 1}
 	}},
 	{name: "a snooze ends at once", by: "V9", more: func(m *maker, _ jobs) {
 		job := m.submit("GOOD", "", history.OK)

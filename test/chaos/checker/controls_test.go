@@ -25,7 +25,7 @@ type control struct {
 
 func TestEverySpoiledRunIsCaughtByTheInvariantForIt(t *testing.T) {
 	caught := make(map[string]bool)
-	for _, c := range slices.Concat(jobControls, leaseControls, attemptControls, answerControls, systemControls) {
+	for _, c := range slices.Concat(jobControls, leaseControls, attemptControls, operatorControls, answerControls, systemControls) {
 		t.Run(c.name, func(t *testing.T) {
 			more := func(m *maker, j jobs) {
 				if c.more != nil {
@@ -350,7 +350,7 @@ var leaseControls = []control{
 		m.claim(job)
 		m.handler(job, "", history.Began)
 		m.effects[len(m.effects)-1].PID = outliving
-		m.end(job, "retry", "interrupted", 1)
+		m.end(job, "retry", "lease_expired", 1)
 		m.wait(10)
 		m.promote(job)
 		m.success(job)

@@ -57,6 +57,27 @@ func (r *record) died(f *findings, one *story, s *step) {
 	}
 }
 
+// forgiven is how often a job may lose its owner without a charge.
+const forgiven = 5
+
+// interrupted judges attempts whose owner was lost: each is counted until there are too many, and
+// charged from then on, so that a job that ends all its owners is dead at last.
+func interrupted(f *findings, one *story, s *step) {
+	if s.attempt["outcome"] != "interrupted" {
+		return
+	}
+	before, _ := s.before.Int("interruptions")
+	after, _ := s.after.Int("interruptions")
+	from, _ := s.before.Int("attempt")
+	to, _ := s.after.Int("attempt")
+	switch charged := to > from; {
+	case !charged && after != before+1:
+		f.add(one.id, []string{s.line}, "an attempt was interrupted, and the interruptions went from %d to %d", before, after)
+	case charged && before < forgiven:
+		f.add(one.id, []string{s.line}, "an attempt was charged for interruption %d, and %d are free", before+1, forgiven)
+	}
+}
+
 // timedOut judges timeouts: none comes too soon.
 func (r *record) timedOut(f *findings, one *story, s *step) {
 	timeout := r.run.Timeouts[s.after["job_type"]]
@@ -69,7 +90,7 @@ func (r *record) timedOut(f *findings, one *story, s *step) {
 	}
 }
 
-// backedOff judges when a job is tried again.
+// backedOff judges when a job is tried again: neither sooner nor later than it is to be.
 func (r *record) backedOff(f *findings, one *story, s *step) {
 	outcome := s.attempt["outcome"]
 	backoff, bounded := r.run.Retries[s.after["job_type"]]
@@ -78,18 +99,21 @@ func (r *record) backedOff(f *findings, one *story, s *step) {
 	}
 	attempts, _ := s.after.Int("attempt")
 	delay := shortest(backoff, attempts)
+	longest := time.Duration(float64(delay)*backoff.Spread) + time.Millisecond // for what is rounded
 	if outcome == "snoozed" {
 		fence, _ := s.attempt.Int("fence")
 		e := r.handled[attempt{one.id, fence}].ended
 		if e == nil {
 			return // asReported judges it
 		}
-		delay = e.Delay
+		delay, longest = e.Delay, e.Delay
 	}
 	due, err1 := s.after.Time("run_at")
 	over, err2 := s.attempt.Time("ended_at")
 	if err1 != nil || err2 != nil || due < over+history.Nanos(delay) {
 		f.add(one.id, []string{s.line}, "is tried again at %s, sooner than %s after %s", s.after["run_at"], delay, s.attempt["ended_at"])
+	} else if backoff.Spread > 0 && due > over+history.Nanos(longest) {
+		f.add(one.id, []string{s.line}, "is tried again at %s, later than %s after %s", s.after["run_at"], longest, s.attempt["ended_at"])
 	}
 }
 

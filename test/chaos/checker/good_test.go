@@ -30,7 +30,7 @@ const (
 )
 
 // backoff is that of all types.
-var backoff = history.Backoff{First: delay, Factor: 1, Most: delay}
+var backoff = history.Backoff{First: delay, Factor: 1, Most: delay, Spread: 1}
 
 func (m *maker) wait(ticks int) { m.now += history.Nanos(ticks) * tick }
 
@@ -173,8 +173,11 @@ func (m *maker) end(job, state, outcome string, charged int) {
 	changes := []history.Change{m.write("leases", job, nil)}
 	columns := []string{"fence", held["fence"], "attempt", strconv.Itoa(m.number(job, "attempt") + charged), "state", state}
 	at := m.now + tick
-	if outcome == "crashed" || outcome == "suspected" {
+	switch {
+	case outcome == "crashed" || outcome == "suspected":
 		columns = append(columns, "crashes", strconv.Itoa(m.number(job, "crashes")+1))
+	case outcome == "interrupted" && charged == 0:
+		columns = append(columns, "interruptions", strconv.Itoa(m.number(job, "interruptions")+1))
 	}
 	switch state {
 	case "succeeded":

@@ -201,7 +201,7 @@ func (m *maker) finish(began history.Nanos) {
 		Lease: leaseFor, ReapInterval: time.Second, Grace: 10 * time.Second,
 		MaxAttempts: map[string]int{"GOOD": 3, "BAD": 3}, MaxCrashes: 2, Retries: map[string]history.Backoff{"GOOD": backoff, "BAD": backoff},
 		Timeouts: map[string]time.Duration{"GOOD": time.Minute, "BAD": time.Minute},
-		Recorded: []string{"GOOD", "BAD"}, Synchronous: true,
+		Recorded: []string{"GOOD", "BAD"}, Obedient: []string{"GOOD"}, Synchronous: true,
 		Minimums: history.Minimums{
 			Jobs: plain, Faults: 3, Kinds: 3, StaleAttempts: 1, Failovers: 1, Unknown: 1, Reads: 3, Orchestrators: 1, Plugins: 1, Databases: 2,
 		},

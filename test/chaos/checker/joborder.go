@@ -112,6 +112,15 @@ func (r *record) byJob() map[string][]operation {
 			}
 		}
 	}
+	// A job that expires is canceled without a call.
+	for _, call := range r.calls {
+		for _, s := range call.Submissions {
+			if s.TTL > 0 {
+				delete(all, s.JobID)
+				delete(asked, s.JobID)
+			}
+		}
+	}
 	r.addRedrives(all)
 	r.ledger(func(line string, row history.Row) {
 		if id := row["job_id"]; asked[id] {

@@ -48,6 +48,7 @@ func noneLost(r *record, f *findings) {
 		}
 	}
 	r.canceledForAReason(f)
+	r.everyTick(f)
 }
 
 // canceledForAReason judges what was never done: somebody has canceled the job, or in its
@@ -66,7 +67,7 @@ func (r *record) canceledForAReason(f *findings) {
 			}
 		}
 	}
-	jobs := r.byMark()
+	jobs, ttls := r.byMark(), r.expiries()
 	spread := func(mark string) bool {
 		one := jobs[mark]
 		return one != nil && (reason[one.id] || slices.ContainsFunc(one.steps, func(s *step) bool { return s.to == "dead" }))
@@ -77,6 +78,10 @@ func (r *record) canceledForAReason(f *findings) {
 				continue
 			}
 			f.look()
+			if ttl := ttls[s.after.Mark()]; !reason[one.id] && !s.unseen && ttl > 0 && r.expired(s, ttl) {
+				r.notOnceStarted(f, one, s)
+				continue
+			}
 			if !reason[one.id] && !slices.ContainsFunc(together[s.after.Mark()], spread) {
 				f.add(one.id, []string{s.line}, "was canceled although nobody asked for that")
 			}

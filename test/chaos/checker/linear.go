@@ -38,6 +38,7 @@ func linearizable(r *record, f *findings) {
 		r.ordered(f, id, "the job", operations, jobStates)
 	}
 	r.canceledStays(f)
+	r.canceledIsTold(f)
 	r.comeBack(f)
 	r.asSeen(f)
 }
@@ -218,6 +219,33 @@ func (r *record) canceledStays(f *findings) {
 			}
 			f.add(call.JobID, []string{callLine(i), s.line}, "its cancel was acknowledged, and it became %s from %s", s.to, s.from)
 			break
+		}
+	}
+}
+
+// canceledIsTold judges handlers that ran when their job's cancel was acknowledged: an orchestrator
+// learns of it when it renews its leases, three times in each, and the handler stops.
+func (r *record) canceledIsTold(f *findings) {
+	for i, call := range r.calls {
+		one := r.jobs[call.JobID]
+		if call.Verb != history.Cancel || call.Outcome != history.OK || call.Status != "RUNNING" || one == nil || r.forgetful(call.Returned) {
+			continue
+		}
+		within := call.Returned + history.Nanos(r.run.Lease/3+r.run.Bounds.Overlap)
+		for _, s := range one.steps {
+			if s.holds == nil || s.holds.over != nil {
+				continue
+			}
+			did := r.handled[attempt{one.id, s.holds.fence}]
+			if did.began == nil || did.ended == nil || did.began.At > call.Started || !slices.Contains(r.run.Obedient, did.began.JobType) {
+				continue
+			}
+			f.look()
+			at := did.ended.At
+			if at > within+r.stalled(call.Returned, at) && !r.disturbed(call.Returned, at) {
+				f.add(one.id, []string{callLine(i), did.ended.at}, "its cancel was acknowledged, and its handler went on until %s", at.Time().Format(time.RFC3339Nano))
+				break
+			}
 		}
 	}
 }

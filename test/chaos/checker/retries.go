@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/holdfast-jobs/holdfast/test/chaos/history"
 )
@@ -31,12 +32,14 @@ func retryRules(r *record, f *findings) {
 			if s.to == "queued" && (s.from == "retry" || s.from == "created") && s.before["run_at"] == s.after["run_at"] && (err != nil || s.committed < due) {
 				f.add(one.id, []string{s.line}, "was queued before it was due at %s", s.after["run_at"])
 			}
-			if s.from == "dead" && s.to == "queued" && attempts != 0 {
-				f.add(one.id, []string{s.line}, "was requeued, but has had %d attempts", attempts)
+			if s.from == "dead" && s.to == "queued" {
+				afresh(f, one, s)
 			}
 			if s.from == "running" && s.to != "running" {
 				r.counted(f, one, s)
 				r.died(f, one, s)
+				interrupted(f, one, s)
+				lastError(f, one, s)
 				r.timedOut(f, one, s)
 				r.backedOff(f, one, s)
 				if r.run.Synchronous { // or else a fence may be given to two
@@ -51,6 +54,17 @@ func retryRules(r *record, f *findings) {
 	r.delayed(f)
 	r.notWhileHeld(f)
 	r.inOrder(f)
+	r.asOperated(f)
+	r.noneTooOld(f)
+}
+
+// afresh judges a job that is requeued: it is as if it had never been tried.
+func afresh(f *findings, one *story, s *step) {
+	for _, counted := range []struct{ column, what string }{{"attempt", "attempts"}, {"crashes", "crashes"}, {"interruptions", "interruptions"}} {
+		if n, _ := s.after.Int(counted.column); n != 0 {
+			f.add(one.id, []string{s.line}, "was requeued, but has had %d %s", n, counted.what)
+		}
+	}
 }
 
 // outcomes are what reports of handlers become: no report of a success becomes one of these.
@@ -71,6 +85,17 @@ func (r *record) asReported(f *findings, one *story, s *step) {
 	}
 	if want, known := outcomes[e.Report]; known && outcome != want {
 		f.add(one.id, []string{s.line, e.at}, "an attempt was %s, but its handler reported %q", outcome, e.Report)
+	}
+	if said := s.attempt["error"]; outcome != "snoozed" && !strings.Contains(said, e.Says) {
+		f.add(one.id, []string{s.line, e.at}, "an attempt was %s with the error %q, but its handler returned that of %q", outcome, said, e.Says)
+	}
+}
+
+// lastError judges the error of a job whose attempt has ended with one.
+func lastError(f *findings, one *story, s *step) {
+	said, last := s.attempt["error"], s.after["last_error"]
+	if said != "" && (s.to == "retry" || s.to == "dead") && said != last {
+		f.add(one.id, []string{s.line}, "its last error is %q, but that of its last attempt was %q", last, said)
 	}
 }
 

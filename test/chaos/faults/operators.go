@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/test/chaos/history"
@@ -24,10 +25,6 @@ func operators() []Kind {
 	}
 }
 
-// Unanswered is a parameter of faults of which a call was not answered with success. It may be
-// carried out at any later time, even after the fault was healed.
-const Unanswered = "unanswered"
-
 // asked is a fault that one call injects and another one heals.
 func asked(s *Scene, target string, lasts time.Duration, path string, body any) Fault {
 	parameters := map[string]string{"asked": fmt.Sprint(body)}
@@ -38,7 +35,7 @@ func asked(s *Scene, target string, lasts time.Duration, path string, body any) 
 				if err = call(ctx, s, o, http.MethodPut, path, body, http.StatusOK); err == nil {
 					return nil
 				}
-				parameters[Unanswered] = err.Error()
+				parameters[history.Unanswered] = err.Error()
 			}
 			return err
 		},
@@ -59,9 +56,16 @@ func asked(s *Scene, target string, lasts time.Duration, path string, body any) 
 }
 
 func pauseType(s *Scene, random *rand.Rand) Fault {
-	jobType := pick(random, []string{"CHAOS_GOOD", "CHAOS_SLOW", "CHAOS_PYTHON", "CHAOS_NODE"})
+	jobType := pick(random, s.served("CHAOS_GOOD", "CHAOS_SLOW", "CHAOS_PYTHON", "CHAOS_NODE"))
 	body := map[string]any{"reason": "chaos", "drain": random.IntN(2) == 0}
-	return asked(s, jobType, between(random, time.Second, s.Lease), "/debug/pauses/type/"+jobType, body)
+	return asked(s, jobType, between(random, s.Lease, 2*s.Lease), "/debug/pauses/type/"+jobType, body)
+}
+
+// served are those of the types that a plugin of the run has.
+func (s *Scene) served(types ...string) []string {
+	return slices.DeleteFunc(slices.Clone(types), func(name string) bool {
+		return !slices.ContainsFunc(s.Plugins, func(p stage.Plugin) bool { return slices.Contains(p.Types, name) })
+	})
 }
 
 func pauseAll(s *Scene, random *rand.Rand) Fault {
@@ -71,20 +75,35 @@ func pauseAll(s *Scene, random *rand.Rand) Fault {
 func limit(scope string, names ...string) func(*Scene, *rand.Rand) Fault {
 	return func(s *Scene, random *rand.Rand) Fault {
 		name := pick(random, names)
+		if scope == "type" {
+			name = pick(random, s.served(names...))
+		}
 		body := map[string]any{"concurrency": 1 + random.IntN(10)}
 		if random.IntN(2) == 0 {
 			body = map[string]any{"rate": "30/1s", "burst": 5}
 		}
-		return asked(s, scope+" "+name, between(random, time.Second, 2*s.Lease), "/debug/limits/"+scope+"/"+name, body)
+		fault := asked(s, scope+" "+name, between(random, time.Second, 2*s.Lease), "/debug/limits/"+scope+"/"+name, body)
+		if most, ok := body["concurrency"]; ok {
+			fault.Record.Parameters[history.Concurrency] = fmt.Sprint(most)
+		}
+		return fault
 	}
 }
+
+// every is the time between two ticks of a schedule.
+const every = time.Second
 
 // schedule has a tick every second for a while.
 func schedule(s *Scene, random *rand.Rand) Fault {
 	name := fmt.Sprintf("chaos-%d", random.IntN(1_000_000))
+	overlap := pick(random, []string{"allow", "allow", "skip", "queue"})
 	body := map[string]any{
-		"every": "1s", "overlap": pick(random, []string{"allow", "skip", "queue"}), "catchUp": "all",
+		"every": every.String(), "overlap": overlap, "catchUp": "all",
 		"job": map[string]any{"jobType": stage.TickType, "payload": map[string]any{"mark": history.TickMark, "millis": 100, "plan": []string{"succeeds"}}},
 	}
-	return asked(s, name, between(random, s.Lease, 4*s.Lease), "/schedules/"+name, body)
+	fault := asked(s, name, between(random, s.Lease, 4*s.Lease), "/schedules/"+name, body)
+	if overlap == "allow" {
+		fault.Record.Parameters[history.Every] = every.String()
+	}
+	return fault
 }

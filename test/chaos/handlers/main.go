@@ -35,9 +35,9 @@ type work struct {
 func main() {
 	switch role := os.Getenv("ROLE"); role {
 	case "good":
-		plugin.Serve(plugin.Handle("CHAOS_GOOD", do), plugin.Handle("CHAOS_SLOW", do), plugin.Handle("CHAOS_TICK", do))
+		plugin.Serve(plugin.HandleResult("CHAOS_GOOD", do), plugin.HandleResult("CHAOS_SLOW", do), plugin.HandleResult("CHAOS_TICK", do))
 	case "crashing":
-		plugin.Serve(plugin.Handle("CHAOS_CRASH", do))
+		plugin.Serve(plugin.HandleResult("CHAOS_CRASH", do))
 	case "hostile":
 		timeout, err := time.ParseDuration(os.Getenv("TIMEOUT"))
 		if err != nil {
@@ -45,19 +45,29 @@ func main() {
 			os.Exit(2)
 		}
 		go flood()
-		plugin.Serve(plugin.Handle("CHAOS_HOSTILE", deaf, plugin.Timeout(timeout)))
+		plugin.Serve(plugin.HandleResult("CHAOS_HOSTILE", deaf, plugin.Timeout(timeout)))
 	default:
 		fmt.Fprintln(os.Stderr, "no such role:", role)
 		os.Exit(2)
 	}
 }
 
+// betweenReports is how often a handler reports its fence as its progress.
+const betweenReports = 300 * time.Millisecond
+
 // do does what the payload says, and stops when it is asked to.
-func do(ctx context.Context, j plugin.Job[work]) error {
+func do(ctx context.Context, j plugin.Job[work]) (string, error) {
 	if err := leave(j, history.Began, ""); err != nil {
-		return err
+		return "", err
 	}
 	over := time.Now().Add(time.Duration(j.Args.Millis) * time.Millisecond)
+	for time.Until(over) > betweenReports && ctx.Err() == nil {
+		select {
+		case <-time.After(betweenReports):
+			_ = j.Progress(j.Fence) // refused when the attempt is given up, which the handler is told, too
+		case <-ctx.Done():
+		}
+	}
 	select {
 	case <-time.After(time.Until(over)):
 	case <-ctx.Done():
@@ -72,21 +82,21 @@ func do(ctx context.Context, j plugin.Job[work]) error {
 		case errors.Is(cause, plugin.ErrCanceled):
 			report = history.Cancels
 		}
-		return errors.Join(cause, leave(j, history.Ended, report))
+		return "", errors.Join(fmt.Errorf("%s was stopped: %w", history.Says(j.ID, j.Fence), cause), leave(j, history.Ended, report))
 	}
 	return finish(ctx, j)
 }
 
 // deaf does not stop when it is asked to, and leaves a child behind that holds its output.
-func deaf(ctx context.Context, j plugin.Job[work]) error {
+func deaf(ctx context.Context, j plugin.Job[work]) (string, error) {
 	if err := leave(j, history.Began, ""); err != nil {
-		return err
+		return "", err
 	}
 	child := exec.Command("sleep", "900") //nolint:noctx // nobody ends it: that is the point
 	child.Stdout, child.Stderr = os.Stdout, os.Stderr
 	child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := child.Start(); err != nil {
-		return err
+		return "", err
 	}
 	time.Sleep(time.Duration(j.Args.Millis) * time.Millisecond)
 	_ = child.Process.Kill()
@@ -95,14 +105,15 @@ func deaf(ctx context.Context, j plugin.Job[work]) error {
 }
 
 // finish submits what follows, has the effect, if there is one, and reports.
-func finish(ctx context.Context, j plugin.Job[work]) error {
+func finish(ctx context.Context, j plugin.Job[work]) (string, error) {
 	for range j.Args.FollowUps {
 		child := work{Mark: history.ChildMark(j.ID), Millis: 20, Plan: []string{string(history.Succeeds)}}
 		err := plugin.Submit(ctx, plugin.FollowUp{Type: j.Type, Payload: child, Tags: []string{history.FenceTag(j.Fence)}})
 		if err != nil {
-			return err
+			return "", err
 		}
 	}
+	says := history.Says(j.ID, j.Fence)
 	report := "succeeds"
 	if n := len(j.Args.Plan); n > 0 {
 		report = j.Args.Plan[min(j.Attempt, n)-1]
@@ -113,16 +124,16 @@ func finish(ctx context.Context, j plugin.Job[work]) error {
 	}
 	switch history.Report(report) {
 	case history.Fails:
-		return errors.Join(leave(j, history.Ended, history.Fails), errors.New("this attempt was to fail"))
+		return "", errors.Join(leave(j, history.Ended, history.Fails), errors.New(says+" was to fail"))
 	case history.Permanent:
-		return errors.Join(leave(j, history.Ended, history.Permanent), plugin.Permanent(errors.New("this job was to die")))
+		return "", errors.Join(leave(j, history.Ended, history.Permanent), plugin.Permanent(errors.New(says+" was to end its job")))
 	case history.Snoozes:
 		if ok, err := j.Resume(new(bool)); err == nil && !ok {
-			return errors.Join(j.Checkpoint(true), leave(j, history.Ended, history.Snoozes), plugin.Snooze(snooze))
+			return "", errors.Join(j.Checkpoint(true), leave(j, history.Ended, history.Snoozes), plugin.Snooze(snooze))
 		}
 	case history.Succeeds, history.Cancels, history.Lost:
 	}
-	return errors.Join(leave(j, history.Done, ""), leave(j, history.Ended, history.Succeeds))
+	return says, errors.Join(leave(j, history.Done, ""), leave(j, history.Ended, history.Succeeds))
 }
 
 // snooze is how long a handler that snoozes asks to be left alone.
@@ -133,9 +144,9 @@ var self, selfErr = rig.ProcessOf(os.Getpid())
 
 // leave appends a line in one write.
 func leave(j plugin.Job[work], event history.EffectEvent, report history.Report) error {
-	followUps := 0
+	followUps, says := 0, ""
 	if event == history.Ended {
-		followUps = j.Args.FollowUps
+		followUps, says = j.Args.FollowUps, history.Says(j.ID, j.Fence)
 	}
 	var delay time.Duration
 	if report == history.Snoozes {
@@ -143,7 +154,7 @@ func leave(j plugin.Job[work], event history.EffectEvent, report history.Report)
 	}
 	line, err := json.Marshal(history.Effect{
 		Event: event, JobID: j.ID, JobType: j.Type, Mark: j.Args.Mark, Attempt: j.Attempt, Fence: j.Fence, PID: self.PID, PIDStarted: self.Started(),
-		At: history.Nanos(time.Now().UnixNano()), Report: report, Delay: delay, FollowUps: followUps,
+		At: history.Nanos(time.Now().UnixNano()), Report: report, Says: says, Delay: delay, FollowUps: followUps,
 	})
 	if err != nil {
 		return err

@@ -84,6 +84,8 @@ type Submission struct {
 	MaxAttempts int `json:"maxAttempts,omitempty"`
 	// Delay is how long after its submission the job may begin.
 	Delay time.Duration `json:"delay,omitempty"`
+	// TTL is how long after its submission the job expires, unless it has started; 0 for never.
+	TTL time.Duration `json:"ttl,omitempty"`
 	// After are the marks of the jobs of the same workflow that must end first.
 	After []string `json:"after,omitempty"`
 	// JobID is the job's id in the answer; empty without one. Duplicate says that the

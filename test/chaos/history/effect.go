@@ -1,6 +1,9 @@
 package history
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Effect is a line that a handler wrote. Handlers write each line with one write to a
 // file that they opened with O_APPEND, so a killed process leaves whole lines, or half
@@ -19,12 +22,18 @@ type Effect struct {
 	At         Nanos  `json:"at"`
 	// Report is what the handler is about to report; only for Ended.
 	Report Report `json:"report,omitempty"`
+	// Says is in the result or the error that the handler is about to return, and names the
+	// attempt; only for Ended, and empty if the handler does not say such a thing.
+	Says string `json:"says,omitempty"`
 	// Delay is for how long the handler asks to be left alone; only for Snoozes.
 	Delay time.Duration `json:"delay,omitempty"`
 	// FollowUps is how many jobs the attempt has submitted, to become real with its success;
 	// only for Ended.
 	FollowUps int `json:"followUps,omitempty"`
 }
+
+// Says is what an attempt puts into its result or its error.
+func Says(job string, fence int64) string { return fmt.Sprintf("attempt %d of %s", fence, job) }
 
 // EffectEvent says how far a handler was.
 type EffectEvent string

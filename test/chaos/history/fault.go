@@ -9,6 +9,10 @@ type Fault struct {
 	Target     string            `json:"target"`
 	Parameters map[string]string `json:"parameters,omitempty"`
 	Injected   Nanos             `json:"injected"`
+	// Standing is when the runner had injected the fault, and Healing when it began to heal
+	// it: in between, what operators have asked for holds. 0 if it could not be injected.
+	Standing Nanos `json:"standing,omitempty"`
+	Healing  Nanos `json:"healing,omitempty"`
 	// Healed is when the fault was over; for a kill, when the process was replaced.
 	Healed Nanos `json:"healed"`
 	// Error is why it could not be injected. Such a fault does not count.
@@ -23,6 +27,17 @@ type Fault struct {
 	// PluginOnly says that it was done to plugins only: no orchestrator may end for it.
 	PluginOnly bool `json:"pluginOnly,omitempty"`
 }
+
+// The parameters of faults that the checker reads.
+const (
+	// Unanswered is there if a call was not answered with success. It may be carried out at any
+	// later time, even after the fault was healed.
+	Unanswered = "unanswered"
+	// Concurrency is how many jobs a limit lets run at once.
+	Concurrency = "concurrency"
+	// Every is the time between two ticks of a schedule each of which makes a job.
+	Every = "every"
+)
 
 // Process is one process that the run started, or that one of these has started.
 type Process struct {

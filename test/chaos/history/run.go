@@ -36,6 +36,8 @@ type Run struct {
 	Timeouts map[string]time.Duration `json:"timeouts,omitempty"`
 	// Recorded are the job types whose handlers write effects.
 	Recorded []string `json:"recorded"`
+	// Obedient are those of them whose handlers stop when they are asked to.
+	Obedient []string `json:"obedient,omitempty"`
 	// Unsubmitted are the job types whose jobs no call has submitted: those of schedules
 	// and handlers.
 	Unsubmitted []string `json:"unsubmitted,omitempty"`
@@ -56,6 +58,8 @@ type Backoff struct {
 	First  time.Duration `json:"first"`
 	Factor float64       `json:"factor"`
 	Most   time.Duration `json:"most"`
+	// Spread is how many times as long chance may make each; 0 if nobody judges that.
+	Spread float64 `json:"spread,omitempty"`
 }
 
 // Minimums are how much a run must do. One that did less proves nothing, and fails.

@@ -56,7 +56,7 @@ type Change struct {
 }
 
 // Row is a row as PostgreSQL writes its values as text, in UTC. Columns that are null are absent. Large
-// columns that nobody judges (payload, result, checkpoint, progress, stack) may be left
+// columns that nobody judges (payload, checkpoint, stack) may be left
 // out.
 type Row map[string]string
 

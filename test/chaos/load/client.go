@@ -111,6 +111,7 @@ type submission struct {
 	Tenant         string   `json:"tenant,omitempty"`
 	Hold           bool     `json:"hold,omitempty"`
 	Delay          string   `json:"delay,omitempty"`
+	TTL            string   `json:"ttl,omitempty"`
 
 	// Only jobs of a workflow have these.
 	Name    string   `json:"name,omitempty"`

@@ -20,7 +20,7 @@ const (
 	remembered = 200
 	// justNow is how many of these it submitted last.
 	justNow = 3
-	// MaxAttempts is what submissions ask for; each type has the same by configuration.
+	// MaxAttempts is what each type has by configuration, unless a submission asks for others.
 	MaxAttempts = 6
 )
 

@@ -20,6 +20,9 @@ var shares = []struct {
 	share   int
 }{{"CHAOS_SLOW", 100}, {"CHAOS_PYTHON", 80}, {"CHAOS_NODE", 80}, {"CHAOS_CRASH", 10}, {"CHAOS_HOSTILE", 5}}
 
+// ownLimits are the attempts that submissions ask for; 0 for those of the type.
+var ownLimits = []int{0, MaxAttempts - 2, MaxAttempts, MaxAttempts + 1}
+
 // items makes new submissions.
 func (p *person) items(n int, keyed bool) []item {
 	items := make([]item, n)
@@ -28,17 +31,22 @@ func (p *person) items(n int, keyed bool) []item {
 		p.marks++
 		mark := fmt.Sprintf("%s-%d", p.name, p.marks)
 		jobType := p.jobType()
+		limit := ownLimits[p.random.IntN(len(ownLimits))]
 		sent := submission{
-			JobType: jobType, Payload: p.payload(jobType), MaxAttempts: MaxAttempts, Tenant: tenant, Tags: []string{history.MarkTag(mark)},
+			JobType: jobType, Payload: p.payload(jobType), MaxAttempts: limit, Tenant: tenant, Tags: []string{history.MarkTag(mark)},
 		}
 		sent.Payload.Mark = mark
 		if keyed {
 			sent.IdempotencyKey = "key-" + mark
 		}
-		recorded := history.Submission{Mark: mark, Key: sent.IdempotencyKey, JobType: jobType, MaxAttempts: MaxAttempts}
-		if p.random.IntN(20) == 0 {
+		recorded := history.Submission{Mark: mark, Key: sent.IdempotencyKey, JobType: jobType, MaxAttempts: limit}
+		switch p.random.IntN(20) {
+		case 0:
 			recorded.Delay = time.Duration(1+p.random.IntN(5000)) * time.Millisecond
 			sent.Delay = recorded.Delay.String()
+		case 1:
+			recorded.TTL = time.Duration(200+p.random.IntN(3000)) * time.Millisecond
+			sent.TTL = recorded.TTL.String()
 		}
 		items[i] = item{sent: sent, recorded: recorded}
 	}
@@ -61,6 +69,7 @@ func (p *person) workflow() (tenant, key string, items []item) {
 	for i, before := range graph {
 		one := &items[i]
 		one.sent.Tenant, one.sent.Name = "", one.recorded.Mark
+		one.sent.TTL, one.recorded.TTL = "", 0
 		if one.sent.OnDeath = "cancel"; p.random.IntN(2) == 0 {
 			one.sent.OnDeath = "skip"
 		}
@@ -90,6 +99,9 @@ func (p *person) payload(jobType string) payload {
 	switch jobType {
 	case "CHAOS_SLOW":
 		slow := payload{Millis: 500 + p.random.IntN(1+p.random.IntN(8000)), Plan: p.plan()}
+		if p.random.IntN(6) == 0 { // it runs again by the time that a holder wakes who has lost it
+			slow.Millis = 8000 + p.random.IntN(4000)
+		}
 		if p.load.cfg.Brief && slices.Equal(slow.Plan, []string{string(history.Fails)}) {
 			slow.Plan = []string{string(history.Permanent)}
 		}

@@ -30,6 +30,8 @@ type Plugin struct {
 	Concurrency int
 	// Timeout is how long each attempt may take; 0 for the default.
 	Timeout time.Duration
+	// Deaf says that its handlers do not stop when they are asked to.
+	Deaf bool
 }
 
 // hostileTimeout is shorter than the work of some hostile jobs.
@@ -43,7 +45,7 @@ func Catalogue(ctx context.Context, dir, programs, scripts, modules string, inte
 	plugins = []Plugin{
 		{Name: "good", Types: []string{"CHAOS_GOOD", "CHAOS_SLOW", TickType}, Source: binary, Environment: map[string]string{"ROLE": "good"}, Concurrency: 40},
 		{Name: "crashing", Types: []string{"CHAOS_CRASH"}, Source: binary, Environment: map[string]string{"ROLE": "crashing"}, Concurrency: 4},
-		{Name: "hostile", Types: []string{"CHAOS_HOSTILE"}, Source: binary, Environment: map[string]string{"ROLE": "hostile", "TIMEOUT": hostileTimeout.String()}, Concurrency: 4, Timeout: hostileTimeout},
+		{Name: "hostile", Types: []string{"CHAOS_HOSTILE"}, Source: binary, Environment: map[string]string{"ROLE": "hostile", "TIMEOUT": hostileTimeout.String()}, Concurrency: 4, Timeout: hostileTimeout, Deaf: true},
 	}
 	if !interpreted {
 		return plugins, nil
