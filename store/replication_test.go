@@ -250,11 +250,11 @@ func TestAPrimaryThatBecameReadOnlyIsAbandoned(t *testing.T) {
 		_, err := demote.Exec(t.Context(), statement)
 		require.NoError(t, err)
 	}
-	require.Eventually(t, func() bool {
-		var on string
-		return demote.QueryRow(t.Context(), "show default_transaction_read_only").Scan(&on) == nil && on == "on"
+	var err error
+	require.Eventually(t, func() bool { // each session learns it at a time of its own
+		_, err = r.s.Promote(t.Context(), 1)
+		return err != nil
 	}, patience, time.Millisecond)
-	_, err := r.s.Promote(t.Context(), 1)
 	require.ErrorIs(t, err, job.ErrUnavailable)
 	require.NotErrorIs(t, err, job.ErrOutcomeUnknown)
 	submit(t, r.s, submission(t))
