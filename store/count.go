@@ -9,7 +9,6 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store/postgres"
-	"github.com/holdfast-jobs/holdfast/store/sql"
 )
 
 // maxCounted limits how many dead letters a count examines, from the newest on, if it need
@@ -50,14 +49,9 @@ type countRow struct {
 
 func (s *Store) countStretch(ctx context.Context, from postgres.Lister, filter job.Filter, limit, examined int) (found countRow, err error) {
 	text, args := counting(filter, limit, examined)
-	err = from.Send(ctx, "count", func() *pgx.Batch {
-		batch := &pgx.Batch{}
-		batch.Queue(sql.Text("list_by_index"))
-		batch.Queue(text, args...).Query(func(rows pgx.Rows) (err error) {
-			found, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[countRow])
-			return err
-		})
-		return batch
+	err = byIndex(ctx, from, "count", text, args, func(rows pgx.Rows) (err error) {
+		found, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[countRow])
+		return err
 	})
 	return found, err
 }

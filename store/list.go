@@ -68,18 +68,23 @@ func (s *Store) page(ctx context.Context, from postgres.Lister, filter job.Filte
 	return rows, next, err
 }
 
+// byIndex runs a statement that reads one index in its order, whatever the planner would prefer.
+func byIndex(ctx context.Context, from postgres.Lister, operation, text string, args []any, collect func(pgx.Rows) error) error {
+	return from.Send(ctx, operation, func() *pgx.Batch {
+		batch := &pgx.Batch{}
+		batch.Queue(sql.Text("list_by_index"))
+		batch.Queue(text, args...).Query(collect)
+		return batch
+	})
+}
+
 // stretch is page for so many rows of a table or index.
 func (s *Store) stretch(ctx context.Context, from postgres.Lister, filter job.Filter, more string, examined int) (rows []foundRow, next job.ID, err error) {
 	text, args := listing(filter, more, examined)
 	var found []listedRow
-	err = from.Send(ctx, "list", func() *pgx.Batch {
-		batch := &pgx.Batch{}
-		batch.Queue(sql.Text("list_by_index"))
-		batch.Queue(text, args...).Query(func(rows pgx.Rows) (err error) {
-			found, err = pgx.CollectRows(rows, pgx.RowToStructByNameLax[listedRow])
-			return err
-		})
-		return batch
+	err = byIndex(ctx, from, "list", text, args, func(rows pgx.Rows) (err error) {
+		found, err = pgx.CollectRows(rows, pgx.RowToStructByNameLax[listedRow])
+		return err
 	})
 	if err != nil {
 		return nil, job.ID{}, err

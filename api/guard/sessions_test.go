@@ -1,6 +1,7 @@
 package guard_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -29,62 +30,50 @@ func observers() *guard.Access {
 	return access
 }
 
-// book keeps logins in memory.
+// book is a Memory that counts how often a session is begun and looked up, and can fail.
 type book struct {
-	mu              sync.Mutex
-	sessions, links map[[32]byte]job.Login
-	ends            map[[32]byte]time.Time
-	looked          int
+	*guard.Memory
+
+	mu            sync.Mutex
+	begun, looked int
 	// err is what every method returns, unless it is nil.
 	err error
 }
 
-func newBook() *book {
-	return &book{sessions: map[[32]byte]job.Login{}, links: map[[32]byte]job.Login{}, ends: map[[32]byte]time.Time{}}
-}
+func newBook() *book { return &book{Memory: guard.NewMemory()} }
 
-func (b *book) BeginSession(_ context.Context, l job.Login) error { return b.put(b.sessions, l) }
-func (b *book) MakeLink(_ context.Context, l job.Login) error     { return b.put(b.links, l) }
-
-func (b *book) put(in map[[32]byte]job.Login, l job.Login) error {
+func (b *book) failure() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	in[l.Digest], b.ends[l.Digest] = l, time.Now().Add(l.Lasts)
 	return b.err
 }
 
-func (b *book) Session(_ context.Context, digest [32]byte) (job.Login, error) {
+func (b *book) BeginSession(ctx context.Context, l job.Login) error {
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	b.begun++
+	b.mu.Unlock()
+	return cmp.Or(b.failure(), b.Memory.BeginSession(ctx, l))
+}
+
+func (b *book) MakeLink(ctx context.Context, l job.Login) error {
+	return cmp.Or(b.failure(), b.Memory.MakeLink(ctx, l))
+}
+
+func (b *book) Session(ctx context.Context, digest [32]byte) (job.Login, error) {
+	b.mu.Lock()
 	b.looked++
-	return b.get(b.sessions, digest)
+	b.mu.Unlock()
+	l, err := b.Memory.Session(ctx, digest)
+	return l, cmp.Or(b.failure(), err)
 }
 
-func (b *book) get(from map[[32]byte]job.Login, digest [32]byte) (job.Login, error) {
-	l, found := from[digest]
-	l.Lasts = time.Until(b.ends[digest])
-	switch {
-	case b.err != nil:
-		return job.Login{}, b.err
-	case !found || l.Lasts <= 0:
-		return job.Login{}, job.ErrNoLogin
-	}
-	return l, nil
+func (b *book) EndSession(ctx context.Context, digest [32]byte) error {
+	return cmp.Or(b.failure(), b.Memory.EndSession(ctx, digest))
 }
 
-func (b *book) EndSession(_ context.Context, digest [32]byte) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.sessions, digest)
-	return b.err
-}
-
-func (b *book) TakeLink(_ context.Context, digest [32]byte) (job.Login, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	l, err := b.get(b.links, digest)
-	delete(b.links, digest)
-	return l, err
+func (b *book) TakeLink(ctx context.Context, digest [32]byte) (job.Login, error) {
+	l, err := b.Memory.TakeLink(ctx, digest)
+	return l, cmp.Or(b.failure(), err)
 }
 
 func (b *book) fail(err error) {
@@ -376,7 +365,7 @@ func TestWhoMayNotSeePagesGetsNoSession(t *testing.T) {
 	require.Contains(t, err.Error(), "scope observe")
 	require.Equal(t, "token reader", guard.Name(ctx))
 	require.Empty(t, w.Result().Cookies())
-	require.Empty(t, logins.sessions)
+	require.Zero(t, logins.begun)
 }
 
 func TestMadeUpCookiesCountAsReads(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/holdfast-jobs/holdfast/internal/loop"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -74,12 +75,6 @@ func (p patience) until(ctx context.Context, reach, begin func(context.Context) 
 
 // sleep reports whether it slept to the end; false when ctx ended first.
 func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	loop.Pause(ctx, d)
+	return ctx.Err() == nil
 }

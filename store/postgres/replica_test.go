@@ -59,6 +59,15 @@ func opened(t *testing.T, primary, replica string, maxLag time.Duration) (*DB, *
 	return db, log
 }
 
+// newSeen is a pair of servers with an empty table that read looks at.
+func newSeen(t *testing.T) *pgtest.Pair {
+	t.Helper()
+	pair := pgtest.NewAsynchronousPair(t)
+	exec(t, pair.Primary, "create table seen (n int)")
+	pair.AwaitReplay(t)
+	return pair
+}
+
 func exec(t *testing.T, url, statement string) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
@@ -94,8 +103,8 @@ func awaitUsed(t *testing.T, db *DB, used bool) {
 }
 
 func TestAReplicaAnswersUntilItIsTooFarBehindAndAgainWhenItHasCaughtUp(t *testing.T) {
-	pair := pgtest.NewAsynchronousPair(t)
-	exec(t, pair.Primary, "create table seen (n int); insert into seen values (1)")
+	pair := newSeen(t)
+	exec(t, pair.Primary, "insert into seen values (1)")
 	pair.AwaitReplay(t)
 	const maxLag = 3 * time.Second
 	db, log := opened(t, pair.Primary, pair.Standby, maxLag)
@@ -117,7 +126,8 @@ func TestAReplicaAnswersUntilItIsTooFarBehindAndAgainWhenItHasCaughtUp(t *testin
 		require.Equal(t, 1, rows)
 		require.LessOrEqual(t, age, maxLag)
 		require.GreaterOrEqual(t, age+time.Second, time.Since(written), "what was written is not there, so it is at least that old")
-		time.Sleep(20 * time.Millisecond) // the time between two reads, nothing is waited for
+		require.Less(t, time.Since(paused), patience, "reads still go to the replica")
+		time.Sleep(20 * time.Millisecond) // between two samples of an age that grows with time alone
 	}
 	require.Greater(t, time.Since(paused), maxLag/2)
 	require.Equal(t, 2, rows, "the fresh list")
@@ -139,9 +149,7 @@ func TestAReplicaAnswersUntilItIsTooFarBehindAndAgainWhenItHasCaughtUp(t *testin
 
 // The last commit is long ago on an idle primary; the replica is not behind for that.
 func TestAReplicaOfAnIdlePrimaryIsCurrent(t *testing.T) {
-	pair := pgtest.NewAsynchronousPair(t)
-	exec(t, pair.Primary, "create table seen (n int)")
-	pair.AwaitReplay(t)
+	pair := newSeen(t)
 	db, log := opened(t, pair.Primary, pair.Standby, 2*time.Second)
 	exec(t, pair.Primary, "select pg_switch_wal()") // the next position to write at is behind the header of a page
 	awaitUsed(t, db, true)
@@ -157,9 +165,7 @@ func TestAReplicaOfAnIdlePrimaryIsCurrent(t *testing.T) {
 }
 
 func TestReadsGoOnWithoutTheReplica(t *testing.T) {
-	pair := pgtest.NewAsynchronousPair(t)
-	exec(t, pair.Primary, "create table seen (n int)")
-	pair.AwaitReplay(t)
+	pair := newSeen(t)
 	db, log := opened(t, pair.Primary, pair.Standby, longLag)
 	awaitUsed(t, db, true)
 	pair.KillStandby(t)
@@ -174,8 +180,7 @@ func TestReadsGoOnWithoutTheReplica(t *testing.T) {
 }
 
 func TestAReplicaThatIsDownDoesNotPreventAStart(t *testing.T) {
-	pair := pgtest.NewAsynchronousPair(t)
-	exec(t, pair.Primary, "create table seen (n int)")
+	pair := newSeen(t)
 	pair.KillStandby(t)
 	db, log := opened(t, pair.Primary, pair.Standby, longLag)
 	require.Equal(t, 1, log.count(toPrimary))
@@ -186,9 +191,7 @@ func TestAReplicaThatIsDownDoesNotPreventAStart(t *testing.T) {
 }
 
 func TestAPromotedReplicaAnswersNothing(t *testing.T) {
-	pair := pgtest.NewAsynchronousPair(t)
-	exec(t, pair.Primary, "create table seen (n int)")
-	pair.AwaitReplay(t)
+	pair := newSeen(t)
 	db, _ := opened(t, pair.Primary, pair.Standby, longLag)
 	awaitUsed(t, db, true)
 	pair.Promote(t)
@@ -217,8 +220,7 @@ func TestAReplicaOfAnotherDatabaseIsRefused(t *testing.T) {
 
 // A standby cancels reads that are in the way of its log: here, of a table that is dropped.
 func TestAReadThatTheReplicaCancelsIsRepeatedAtThePrimary(t *testing.T) {
-	pair := pgtest.NewAsynchronousPair(t)
-	exec(t, pair.Primary, "create table seen (n int)")
+	pair := newSeen(t)
 	exec(t, pair.Primary, "create table dropped ()")
 	exec(t, pair.Primary, "alter system set max_standby_streaming_delay = 0")
 	exec(t, pair.Standby, "alter system set max_standby_streaming_delay = 0")

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -33,15 +34,15 @@ func twoCells(t *testing.T) (cells []*scene, link string) {
 	}
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "cells"), []byte(file.String()), 0o600))
-	pages := exec.Command(filepath.Join(bin, "orchestrator"), "ui", "--cells", "cells", "--listen", "127.0.0.1:0") //nolint:noctx // the cleanup ends it
+	pages := exec.CommandContext(t.Context(), filepath.Join(bin, "orchestrator"), "ui", "--cells", "cells", "--listen", "127.0.0.1:0")
+	pages.Cancel = func() error { return pages.Process.Signal(syscall.SIGTERM) }
 	pages.Dir, pages.Stderr = dir, rigtest.Log(t)
 	pages.Env = append(os.Environ(), "HOLDFAST_USER=admin", "HOLDFAST_PASSWORD="+ofAllCells)
 	out, err := pages.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, pages.Start())
-	t.Cleanup(func() {
-		require.NoError(t, pages.Process.Signal(syscall.SIGTERM))
-		require.NoError(t, pages.Wait(), "a signal is the usual end")
+	t.Cleanup(func() { // the context has ended; a program that fails then has another error
+		require.ErrorIs(t, pages.Wait(), context.Canceled, "a signal is the usual end")
 	})
 	line, err := bufio.NewReader(out).ReadString('\n')
 	require.NoError(t, err)

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/holdfast-jobs/holdfast/internal/loop"
 	"github.com/holdfast-jobs/holdfast/store/sql"
 )
 
@@ -381,12 +382,6 @@ func (d *database) connections(ctx context.Context) (count int, err error) {
 
 // pause waits unless the context ends first.
 func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	loop.Pause(ctx, d)
+	return context.Cause(ctx)
 }
