@@ -3,6 +3,8 @@ package runtime
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -28,9 +30,9 @@ const (
 	// trickleFor is how long after a claim the next one waits while jobs arrive faster
 	// than they can be claimed one by one. A lone job is claimed at once.
 	trickleFor = 2 * time.Millisecond
-	// lookAgainAfter is when the claimer looks again after a claim that brought some
-	// jobs, but fewer than it asked for: others may have been under another claimer's
-	// lock, or on their way into the list.
+	// lookAgainAfter is when the claimer looks for jobs of the same types again after a claim
+	// that brought some, but fewer than it asked for: others may have been under another
+	// claimer's lock, or on their way into the list.
 	lookAgainAfter = 100 * time.Millisecond
 )
 
@@ -43,8 +45,8 @@ type claimer struct {
 	inFlight   *inFlight
 	dispatcher *dispatcher
 	settler    *settler
-	woken      loop.Signal // there may be jobs to claim
-	newPool    loop.Signal // to raise when a pool came up, or its plugin was replaced
+	woken      *jobs.TypedSignal // there may be jobs to claim
+	newPool    loop.Signal       // to raise when a pool came up, or its plugin was replaced
 	rules      func() *job.Rules
 	pace       *jobs.Pace
 	// drained says that no claim is under way, and that none follows while this worker is
@@ -57,6 +59,10 @@ type claimer struct {
 	// exhausted holds, by plan, the pools that had more slots than there were jobs.
 	// Free slots alone are no reason to claim for them again.
 	exhausted map[string]string
+	// expected are job types that may have jobs nevertheless: an exhausted plan claims those
+	// alone. again are those that will be expected at againAt.
+	expected, again map[string]bool
+	againAt         time.Time
 	// hints are the batch hints by plan: twice as many jobs as the last claim brought.
 	hints map[string]int
 	// known holds, by plugin, the pools that newPool was raised for.
@@ -73,7 +79,7 @@ type claimer struct {
 }
 
 func newClaimer(
-	cfg Config, store Store, plugins Plugins, inFlight *inFlight, d *dispatcher, s *settler, woken, newPool loop.Signal,
+	cfg Config, store Store, plugins Plugins, inFlight *inFlight, d *dispatcher, s *settler, woken *jobs.TypedSignal, newPool loop.Signal,
 	rules func() *job.Rules, pace *jobs.Pace,
 ) *claimer {
 	c := &claimer{
@@ -108,7 +114,45 @@ func (c *claimer) run(ctx context.Context, claim claimFunc) {
 // expectJobs forgets that there was nothing to claim.
 func (c *claimer) expectJobs() {
 	c.exhausted = make(map[string]string)
+	c.expected, c.again = make(map[string]bool), make(map[string]bool)
 	c.nextPoll = time.Now().Add(c.pace.Poll(job.RoleWorker))
+}
+
+// expect takes note of job types that may have jobs; of any if types is nil.
+func (c *claimer) expect(types []string) {
+	if types == nil {
+		c.expectJobs()
+	}
+	for _, jobType := range types {
+		c.expected[jobType] = true
+	}
+}
+
+// due returns the plan without the types that need no claim, which may be all.
+func (c *claimer) due(plan claimPlan) claimPlan {
+	if c.exhausted[plan.key()] != identity(plan.pool) {
+		return plan
+	}
+	var types []string
+	if len(c.expected) > 0 {
+		types = slices.DeleteFunc(slices.Clone(plan.types), func(jobType string) bool { return !c.expected[jobType] })
+	}
+	plan.types = types
+	return plan
+}
+
+// exhaust takes note that a claim for the plan brought fewer jobs than it asked for.
+func (c *claimer) exhaust(plan claimPlan, claimed int) {
+	c.exhausted[plan.key()] = identity(plan.pool)
+	if claimed > 0 && len(c.again) == 0 {
+		c.againAt = time.Now().Add(lookAgainAfter)
+	}
+	for _, jobType := range plan.types {
+		delete(c.expected, jobType)
+		if claimed > 0 {
+			c.again[jobType] = true
+		}
+	}
 }
 
 // round claims once for every plan that wants jobs and may have them. It returns how
@@ -120,6 +164,7 @@ func (c *claimer) round(ctx context.Context, claim claimFunc) (wanted int, err e
 	c.drained.Store(c.unanswered.IsZero() && c.rules().Draining(c.cfg.Worker.ID))
 	waiting := c.dispatcher.waitingFor(c.bounded) // before the pools are asked: see plansOf
 	pools := c.inTurn(c.pools())
+	maps.DeleteFunc(c.expected, func(jobType string, _ bool) bool { return !served(pools, jobType) })
 	c.nextLook = c.dispatcher.releaseStale(pools)
 	c.dispatcher.dispatch(ctx)
 	var taken map[string]int // slots of plugins with several plans, since the pools were asked
@@ -129,6 +174,7 @@ func (c *claimer) round(ctx context.Context, claim claimFunc) (wanted int, err e
 			c.newPool.Raise()
 		}
 		plan.pool.Free = max(plan.pool.Free-taken[plan.pool.Plugin], 0)
+		plan = c.due(plan)
 		most := c.wanted(plan)
 		if most == 0 {
 			continue
@@ -147,20 +193,17 @@ func (c *claimer) round(ctx context.Context, claim claimFunc) (wanted int, err e
 			taken[plan.pool.Plugin] += claimed
 		}
 		c.hints[plan.key()] = 2 * claimed
-		if claimed == limit || claimed == 0 && limit < most {
+		if claimed == limit || claimed == 0 && limit < most && len(plan.types) > 1 {
 			continue // there may be more
 		}
-		c.exhausted[plan.key()] = identity(plan.pool)
+		c.exhaust(plan, claimed)
 		if claimed > 1 {
 			c.together = sent.Add(trickleFor)
-		}
-		if soon := time.Now().Add(lookAgainAfter); claimed > 0 && soon.Before(c.nextPoll) {
-			c.nextPoll = soon
 		}
 	}
 	waiting = c.dispatcher.waitingFor(c.bounded)
 	for _, plan := range plansOf(c.pools(), waiting, c.turn, c.stopped()) {
-		wanted += c.wanted(plan)
+		wanted += c.wanted(c.due(plan))
 	}
 	return wanted, nil
 }
@@ -192,7 +235,7 @@ func (c *claimer) stopped() func(plugin, jobType string) bool {
 // answer stops the claims too. Crash holds do not count: they would keep other plugins
 // from working.
 func (c *claimer) wanted(plan claimPlan) int {
-	if c.exhausted[plan.key()] == identity(plan.pool) {
+	if len(plan.types) == 0 {
 		return 0
 	}
 	running, held := c.inFlight.counts()
@@ -206,7 +249,7 @@ func (c *claimer) wanted(plan claimPlan) int {
 // batchHint returns how many of the jobs that a plan may have to ask for: about as many
 // as there are likely to be. After a claim that brought none it is all of them: the
 // most urgent ones may have been under the lock of another claimer, and those of
-// another type wait behind them.
+// another type wait behind them. A claim for one type passes over what is locked.
 func (c *claimer) batchHint(plan claimPlan, most int) int {
 	if likely := c.hints[plan.key()]; likely > 0 {
 		return min(most, max(likely, minHint))
@@ -248,18 +291,26 @@ func (c *claimer) releaseUnanswered(ctx context.Context) error {
 }
 
 // wait returns when there may be something to claim: slots or pools changed, jobs were
-// hinted at, the poll is due, or some attempts have waited too long.
+// hinted at, a poll or another look is due, or some attempts have waited too long.
 func (c *claimer) wait(ctx context.Context) {
 	poll := time.NewTimer(time.Until(c.nextPoll))
 	defer poll.Stop()
 	look := time.NewTimer(time.Until(c.nextLook))
 	defer look.Stop()
+	again := time.NewTimer(time.Until(c.againAt))
+	defer again.Stop()
+	if len(c.again) == 0 {
+		again.Stop()
+	}
 	select {
 	case <-c.plugins.Changed():
 	case <-c.inFlight.freed:
 	case <-look.C:
-	case <-c.woken:
-		c.expectJobs()
+	case <-again.C:
+		maps.Copy(c.expected, c.again)
+		clear(c.again)
+	case <-c.woken.Woken():
+		c.expect(c.woken.Take())
 	case <-poll.C:
 		c.expectJobs()
 	case <-ctx.Done():

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -142,4 +143,38 @@ func TestAShortClaimIsFollowedByAnother(t *testing.T) {
 	s := supervise(t, playing("p", 2, succeeds, "A", "B"))
 	launch(t, &hooked{Store: db, listen: func() error { return errors.New("deaf") }}, s, polling(aLongTime))
 	awaitAll(t, db, 2, job.Succeeded)
+}
+
+// Jobs that come one by one are claimed with their own type alone, wherever they were submitted.
+func TestAHintAboutATypeCausesNoClaimsForOthers(t *testing.T) {
+	t.Parallel()
+	const jobs = 20
+	db := fresh(t)
+	var mu sync.Mutex
+	claims := make(map[string]int)
+	ledger := &hooked{Store: db, claim: func(types []string, _ int) {
+		mu.Lock()
+		defer mu.Unlock()
+		claims[strings.Join(types, "+")]++
+	}}
+	s := supervise(t, playing("p", 10, succeeds, "A", "B"), playing("q", 10, succeeds, "C", "D"))
+	here := launch(t, ledger, s, polling(aLongTime))
+	elsewhere := launch(t, db, supervise(t), polling(aLongTime))
+	for i := range jobs {
+		from, jobType := here, "B"
+		if i%2 == 1 {
+			from, jobType = elsewhere, "D"
+		}
+		receipt, err := from.Submit(t.Context(), submission(t, ofType(jobType)))
+		require.NoError(t, err)
+		awaitState(t, db, receipt.ID, job.Succeeded)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	require.Positive(t, claims["B"])
+	require.Positive(t, claims["D"])
+	require.GreaterOrEqual(t, claims["A+B"]+claims["B"]+claims["C+D"]+claims["D"], jobs)
+	// At the start, and when hints are listened for.
+	require.LessOrEqual(t, claims["A+B"], 4)
+	require.LessOrEqual(t, claims["C+D"], 4)
 }

@@ -89,7 +89,7 @@ func (s *idleStore) LiveWorkers(context.Context) ([]job.Peers, error) {
 	return []job.Peers{{Processes: s.live, Roles: job.AllRoles(), Types: []string{echo}}}, nil
 }
 
-func (s *idleStore) Listen(ctx context.Context, ready func(), _ func(job.Hint)) error {
+func (s *idleStore) Listen(ctx context.Context, ready func(), _ func(job.Notice)) error {
 	if s.hears {
 		ready()
 	}
@@ -226,7 +226,7 @@ func (s *idleStore) WakeLanes(context.Context) (int, error) { return 0, nil }
 
 func (s *idleStore) Recount(context.Context, *job.Rules) (int, error) { return 0, nil }
 
-func (s *idleStore) Send(context.Context, job.Hint) error { return nil }
+func (s *idleStore) Send(context.Context, job.Notice) error { return nil }
 
 func (s *idleStore) RegisterWorker(context.Context, job.Worker, time.Duration) error { return nil }
 

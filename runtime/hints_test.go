@@ -31,7 +31,7 @@ func TestWithoutHintsAJobIsFoundByPolling(t *testing.T) {
 	broken := errors.New("not through this pooler")
 	db := fresh(t)
 	silent := func(s *hooked) *hooked {
-		s.send = func(job.Hint) error { return broken }
+		s.send = func(job.Notice) error { return broken }
 		s.listen = func() error { return broken }
 		return s
 	}
@@ -73,11 +73,11 @@ func TestAHintThatCouldNotBeSentIsSentAgain(t *testing.T) {
 	first, err := launch(t, db, supervise(t)).Submit(t.Context(), submission(t))
 	require.NoError(t, err)
 	awaitState(t, db, first.ID, job.Succeeded) // the worker is soon at rest
-	front := launch(t, &hooked{Store: openAt(t, db.url), send: func(hint job.Hint) error {
-		if hint == job.JobsReady && tries.Add(1) <= 2 {
+	front := launch(t, &hooked{Store: openAt(t, db.url), send: func(n job.Notice) error {
+		if n.Hint == job.JobsReady && tries.Add(1) <= 2 {
 			return job.ErrUnavailable
 		}
-		return db.Send(t.Context(), hint)
+		return db.Send(t.Context(), n)
 	}}, supervise(t), polling(aLongTime))
 	receipt, err := front.Submit(t.Context(), submission(t))
 	require.NoError(t, err)
@@ -90,8 +90,8 @@ func TestHintsInCloseSuccessionAreSentAsOne(t *testing.T) {
 	db := fresh(t)
 	var sent atomic.Int32
 	first, goOn := make(chan struct{}), make(chan struct{})
-	ledger := &hooked{Store: db, send: func(hint job.Hint) error {
-		if hint == job.JobsReady && sent.Add(1) == 1 {
+	ledger := &hooked{Store: db, send: func(n job.Notice) error {
+		if n.Hint == job.JobsReady && sent.Add(1) == 1 {
 			close(first)
 			<-goOn
 		}

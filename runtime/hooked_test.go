@@ -17,7 +17,7 @@ type hooked struct {
 	claimed func(err error) error
 	renew   func(ctx context.Context, renew renewal) ([]job.Renewed, error)
 	settle  func(batch []job.Settlement)
-	send    func(hint job.Hint) error
+	send    func(job.Notice) error
 	listen  func() error
 	called  func(ctx context.Context, verb string)
 }
@@ -61,15 +61,15 @@ func (h *hooked) Settle(ctx context.Context, batch []job.Settlement) ([]job.Sett
 	return h.Store.Settle(ctx, batch)
 }
 
-func (h *hooked) Send(ctx context.Context, hint job.Hint) error {
+func (h *hooked) Send(ctx context.Context, n job.Notice) error {
 	h.note(ctx, "send")
 	if h.send != nil {
-		return h.send(hint)
+		return h.send(n)
 	}
-	return h.Store.Send(ctx, hint)
+	return h.Store.Send(ctx, n)
 }
 
-func (h *hooked) Listen(ctx context.Context, ready func(), heard func(job.Hint)) error {
+func (h *hooked) Listen(ctx context.Context, ready func(), heard func(job.Notice)) error {
 	if h.listen != nil {
 		return h.listen()
 	}

@@ -49,7 +49,7 @@ func (p *pauses) run(ctx context.Context) {
 func (p *pauses) apply() {
 	rules := p.jobs.Rules()
 	if worker := p.cfg.Worker.ID; len(p.inForce.Pauses()) > 0 || p.inForce.Draining(worker) != rules.Draining(worker) {
-		p.jobs.Hints.Heard(job.JobsReady).Raise() // jobs can perhaps be claimed that could not be before
+		p.jobs.Hints.Ready().Raise(nil) // jobs can perhaps be claimed that could not be before
 	}
 	p.inForce = rules
 	for _, a := range p.inFlight.all() {

@@ -121,7 +121,7 @@ func New(cfg Config, store Store, plugins Plugins) (*Runtime, error) {
 		declarer:   &declarer{cfg: cfg, store: store, plugins: plugins, jobs: service, changed: newPool},
 		heartbeat:  &heartbeat{cfg: cfg, store: store, inFlight: p.inFlight, metrics: service.Metrics, now: service.Hints.Heard(job.CancelAsked)},
 		pauses:     &pauses{cfg: cfg, store: store, jobs: service, claimer: p.claimer, inFlight: p.inFlight},
-		unserved:   &unservedMonitor{store: store, plugins: plugins, log: cfg.Log, wake: service.Hints.Heard(job.JobsReady), pace: service.Pace},
+		unserved:   &unservedMonitor{store: store, plugins: plugins, log: cfg.Log, wake: service.Hints.Ready(), pace: service.Pace},
 		latencies:  &latencyRecorder{store: store, metrics: service.Metrics, log: cfg.Log},
 		neighbours: &neighbours{cfg: cfg, store: store, isGone: processGone},
 		crowd:      &crowd{store: store, pace: service.Pace},

@@ -23,7 +23,7 @@ type unservedMonitor struct {
 	store   Store
 	plugins Plugins
 	log     *slog.Logger
-	wake    loop.Signal
+	wake    *jobs.TypedSignal
 	pace    *jobs.Pace
 }
 
@@ -43,7 +43,7 @@ func (m *unservedMonitor) look(ctx context.Context) {
 	}
 	for _, backlog := range waiting {
 		if m.serves(backlog.Type) {
-			m.wake.Raise()
+			m.wake.Raise([]string{backlog.Type})
 			continue
 		}
 		m.log.Warn("jobs wait for a handler that this orchestrator does not have",

@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdfast-jobs/holdfast/internal/loop"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/runtime/jobs"
 	"github.com/holdfast-jobs/holdfast/store"
 	"github.com/holdfast-jobs/holdfast/test/pgtest"
 )
@@ -29,7 +29,7 @@ func TestAJobThatWaitsLongWakesTheClaimerOrIsReported(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(db.Close)
 	var said bytes.Buffer
-	woken := loop.NewSignal()
+	woken := jobs.NewTypedSignal()
 	m := &unservedMonitor{
 		store: db, plugins: serving{types: []string{"OURS"}},
 		log: slog.New(slog.NewTextHandler(&said, nil)), wake: woken,
@@ -47,12 +47,12 @@ func TestAJobThatWaitsLongWakesTheClaimerOrIsReported(t *testing.T) {
 	waiting(1, "OURS", now)
 	waiting(2, "NOBODYS", now)
 	m.look(t.Context())
-	require.Empty(t, woken, "nothing has waited long")
+	require.Empty(t, woken.Woken(), "nothing has waited long")
 	require.Empty(t, said.String())
 
 	waiting(3, "NOBODYS", now.Add(-2*time.Hour))
 	m.look(t.Context())
-	require.Empty(t, woken)
+	require.Empty(t, woken.Woken())
 	require.Contains(t, said.String(), "level=WARN")
 	require.Contains(t, said.String(), "job_type=NOBODYS jobs=2 oldest=2h0m")
 	require.NotContains(t, said.String(), "OURS")
@@ -65,6 +65,7 @@ func TestAJobThatWaitsLongWakesTheClaimerOrIsReported(t *testing.T) {
 	_, err = conn.Exec(t.Context(), "delete from ready where job_type = 'NOBODYS'")
 	require.NoError(t, err)
 	m.look(t.Context())
-	require.Len(t, woken, 1)
+	require.Len(t, woken.Woken(), 1)
+	require.Equal(t, []string{"OURS"}, woken.Take())
 	require.Empty(t, said.String())
 }

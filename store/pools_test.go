@@ -89,7 +89,7 @@ func everyVerb(t *testing.T, s *Store) map[string]func(context.Context) error {
 			_, err := s.RecordLatencies(ctx, 0, []job.TypeLatencies{{Waits: job.Latencies{1}}})
 			return err
 		},
-		"send":    func(ctx context.Context) error { return s.Send(ctx, job.JobsReady) },
+		"send":    func(ctx context.Context) error { return s.Send(ctx, job.Notice{Hint: job.JobsReady}) },
 		"ping":    s.Ping,
 		"detail":  func(ctx context.Context) error { _, err := s.Detail(ctx, id); return err },
 		"logs":    func(ctx context.Context) error { _, err := s.Logs(ctx, id, job.LogFilter{Limit: 1}); return err },

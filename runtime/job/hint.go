@@ -1,8 +1,15 @@
 package job
 
-// Hint names a channel on which processes announce that something changed. Hints carry no
-// data, may be lost, and only save time: polling finds everything too.
+// Hint names a channel on which processes announce that something changed. Hints may be lost,
+// and only save time: polling finds everything too.
 type Hint string
+
+// Notice is a hint with the job types that it is about. Nil says nothing about them: it may be
+// about any.
+type Notice struct {
+	Hint  Hint
+	Types []string
+}
 
 const (
 	// JobsReady: jobs were put on the ready list.

@@ -30,30 +30,36 @@ type Hints struct {
 	log     *slog.Logger
 	metrics *metrics.Metrics
 	pace    *Pace
-	out, in map[job.Hint]loop.Signal
+	out, in map[job.Hint]*TypedSignal
 }
 
 func newHints(store Store, log *slog.Logger, m *metrics.Metrics, pace *Pace) *Hints {
-	h := &Hints{store: store, log: log, metrics: m, pace: pace, out: make(map[job.Hint]loop.Signal), in: make(map[job.Hint]loop.Signal)}
+	h := &Hints{store: store, log: log, metrics: m, pace: pace, out: make(map[job.Hint]*TypedSignal), in: make(map[job.Hint]*TypedSignal)}
 	for _, hint := range job.Hints() {
-		h.out[hint], h.in[hint] = loop.NewSignal(), loop.NewSignal()
+		h.out[hint], h.in[hint] = NewTypedSignal(), NewTypedSignal()
 	}
 	return h
 }
 
-// Heard is the signal of the one loop in this process that acts on the hint.
-func (h *Hints) Heard(hint job.Hint) loop.Signal { return h.in[hint] }
+// Heard is the signal of the one loop in this process that acts on the hint, whatever the job
+// types.
+func (h *Hints) Heard(hint job.Hint) loop.Signal { return h.in[hint].Woken() }
+
+// Ready is the signal of the one loop in this process that claims ready jobs.
+func (h *Hints) Ready() *TypedSignal { return h.in[job.JobsReady] }
 
 // Announce passes a hint to this process at once, and soon to the others. It does
 // not wait.
-func (h *Hints) Announce(hint job.Hint) {
-	h.in[hint].Raise()
-	h.Send(hint)
+func (h *Hints) Announce(hint job.Hint) { h.announce(job.Notice{Hint: hint}) }
+
+func (h *Hints) announce(n job.Notice) {
+	h.in[n.Hint].Raise(n.Types)
+	h.out[n.Hint].Raise(n.Types)
 }
 
 // Send passes a hint to other processes, soon and without waiting. Hints of a kind
 // that follow each other closely are sent as one.
-func (h *Hints) Send(hint job.Hint) { h.out[hint].Raise() }
+func (h *Hints) Send(hint job.Hint) { h.out[hint].Raise(nil) }
 
 func (h *Hints) run(ctx context.Context) {
 	var loops sync.WaitGroup
@@ -62,19 +68,20 @@ func (h *Hints) run(ctx context.Context) {
 			pause := againFirst
 			for {
 				select {
-				case <-due:
+				case <-due.Woken():
 				case <-ctx.Done():
 					return
 				}
-				switch err := h.pass(ctx, hint); {
+				notice := job.Notice{Hint: hint, Types: due.Take()}
+				switch err := h.pass(ctx, notice); {
 				case err == nil:
 					pause = againFirst
 					loop.Pause(ctx, hintInterval)
 				case ctx.Err() != nil:
-					due.Raise() // for Flush
+					due.Raise(notice.Types) // for Flush
 				default:
 					h.log.Debug("hint not sent; others poll until it is", slog.String("hint", string(hint)), slog.Any("error", err))
-					due.Raise()
+					due.Raise(notice.Types)
 					loop.Pause(ctx, loop.Jittered(pause))
 					pause = min(2*pause, againMost)
 				}
@@ -84,11 +91,11 @@ func (h *Hints) run(ctx context.Context) {
 	loops.Wait()
 }
 
-func (h *Hints) pass(ctx context.Context, hint job.Hint) error {
+func (h *Hints) pass(ctx context.Context, n job.Notice) error {
 	ctx, cancel := context.WithTimeout(ctx, hintTimeout)
 	defer cancel()
-	err := h.store.Send(ctx, hint)
-	h.metrics.HintSent(hint, err)
+	err := h.store.Send(ctx, n)
+	h.metrics.HintSent(n.Hint, err)
 	return err
 }
 
@@ -97,8 +104,8 @@ func (h *Hints) pass(ctx context.Context, hint job.Hint) error {
 func (h *Hints) Flush(ctx context.Context) {
 	for hint, due := range h.out {
 		select {
-		case <-due:
-			_ = h.pass(ctx, hint)
+		case <-due.Woken():
+			_ = h.pass(ctx, job.Notice{Hint: hint, Types: due.Take()})
 		default:
 		}
 	}
@@ -115,12 +122,12 @@ func (h *Hints) listen(ctx context.Context) {
 			pause = againFirst
 			h.pace.hearing.Store(true)
 			for _, heard := range h.in {
-				heard.Raise()
+				heard.Raise(nil)
 			}
-		}, func(hint job.Hint) {
-			if heard, known := h.in[hint]; known {
-				h.metrics.HintHeard(hint)
-				waiting.take(hint, h.turn(hint), heard)
+		}, func(n job.Notice) {
+			if heard, known := h.in[n.Hint]; known {
+				h.metrics.HintHeard(n.Hint)
+				waiting.take(n, h.turn(n.Hint), heard)
 			}
 		})
 		h.pace.hearing.Store(false)

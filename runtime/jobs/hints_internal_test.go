@@ -18,7 +18,7 @@ type slow struct {
 	tries int
 }
 
-func (s *slow) Send(ctx context.Context, _ job.Hint) error {
+func (s *slow) Send(ctx context.Context, _ job.Notice) error {
 	if s.tries++; s.tries > 1 {
 		return nil
 	}

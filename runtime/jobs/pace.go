@@ -99,24 +99,31 @@ type turns map[job.Hint]*turn
 type turn struct {
 	timer *time.Timer
 	at    time.Time
+	about *TypedSignal
 }
 
-// take raises the signal after the wait. A hint that waits already stands for those that follow.
-func (t turns) take(hint job.Hint, wait time.Duration, heard loop.Signal) {
-	now := time.Now()
-	waiting := t[hint]
-	if waiting != nil && now.Before(waiting.at) {
-		if wait > 0 {
-			return
+// take raises the signal after the wait. Hints that follow one that waits join it; one that does
+// not wait stands for it, unless it is about some job types only.
+func (t turns) take(n job.Notice, wait time.Duration, heard *TypedSignal) {
+	waiting := t[n.Hint]
+	waits := waiting != nil && time.Now().Before(waiting.at)
+	switch {
+	case wait > 0 && waits:
+		waiting.about.Raise(n.Types)
+		if !time.Now().Before(waiting.at) {
+			heard.Raise(n.Types) // it may have been raised just before
 		}
+	case wait > 0:
+		about := NewTypedSignal()
+		about.Raise(n.Types)
+		t[n.Hint] = &turn{timer: time.AfterFunc(wait, func() { heard.Raise(about.Take()) }), at: time.Now().Add(wait), about: about}
+	case n.Types == nil && waits:
 		waiting.timer.Stop()
+		delete(t, n.Hint)
+		heard.Raise(nil)
+	default:
+		heard.Raise(n.Types)
 	}
-	if wait <= 0 {
-		delete(t, hint)
-		heard.Raise()
-		return
-	}
-	t[hint] = &turn{timer: time.AfterFunc(wait, heard.Raise), at: now.Add(wait)}
 }
 
 // end forgets them.

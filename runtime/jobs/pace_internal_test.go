@@ -50,31 +50,42 @@ func TestTwoOfACrowdActOnAHintAtOnce(t *testing.T) {
 
 func TestHintsThatWaitForATurnBecomeOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		waiting, heard := make(turns), loop.NewSignal()
+		waiting, heard := make(turns), NewTypedSignal()
 		defer waiting.end()
 		raised := func() bool {
 			synctest.Wait()
 			select {
-			case <-heard:
+			case <-heard.Woken():
 				return true
 			default:
 				return false
 			}
 		}
-		waiting.take(job.JobsReady, time.Second, heard)
-		waiting.take(job.JobsReady, 10*time.Second, heard)
-		waiting.take(job.GatesChanged, 3*time.Second, loop.NewSignal())
+		ready := func(types ...string) job.Notice { return job.Notice{Hint: job.JobsReady, Types: types} }
+		waiting.take(ready("A"), time.Second, heard)
+		waiting.take(ready("B"), 10*time.Second, heard)
+		waiting.take(job.Notice{Hint: job.GatesChanged}, 3*time.Second, NewTypedSignal())
 		require.False(t, raised())
 		time.Sleep(time.Second)
 		require.True(t, raised(), "the first of them stands for both")
+		require.Equal(t, []string{"A", "B"}, heard.Take())
 		time.Sleep(time.Minute)
 		require.False(t, raised())
 
-		waiting.take(job.JobsReady, time.Second, heard)
-		waiting.take(job.JobsReady, 0, heard)
+		waiting.take(ready("A"), time.Second, heard)
+		waiting.take(ready("B"), 0, heard)
 		require.True(t, raised(), "at once, although one waits")
+		require.Equal(t, []string{"B"}, heard.Take())
 		time.Sleep(time.Minute)
-		require.False(t, raised(), "which is done with that")
+		require.True(t, raised(), "which is about another type")
+		require.Equal(t, []string{"A"}, heard.Take())
+
+		waiting.take(ready("A"), time.Second, heard)
+		waiting.take(ready(), 0, heard)
+		require.True(t, raised(), "at once, although one waits")
+		require.Nil(t, heard.Take(), "it is about any type")
+		time.Sleep(time.Minute)
+		require.False(t, raised(), "so that the other is done with")
 	})
 }
 
@@ -91,8 +102,8 @@ func (s *told) Rules(context.Context) (*job.Rules, bool, error) {
 	return job.NewRules(*s.limits.Load(), nil), false, nil
 }
 
-func (s *told) Send(_ context.Context, hint job.Hint) error {
-	s.hints <- hint
+func (s *told) Send(_ context.Context, n job.Notice) error {
+	s.hints <- n.Hint
 	return nil
 }
 

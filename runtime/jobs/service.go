@@ -58,8 +58,8 @@ type Store interface {
 	PlanRetention(ctx context.Context, policies job.RetentionPolicies) (job.RetentionPlan, error)
 	DrainWorker(ctx context.Context, worker string) error
 	ResumeWorker(ctx context.Context, worker string) error
-	Send(ctx context.Context, hint job.Hint) error
-	Listen(ctx context.Context, ready func(), heard func(job.Hint)) error
+	Send(ctx context.Context, notice job.Notice) error
+	Listen(ctx context.Context, ready func(), heard func(job.Notice)) error
 	ScheduleStore
 }
 

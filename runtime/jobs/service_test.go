@@ -32,7 +32,7 @@ func open(t *testing.T, changes ...func(*Config)) (*direct, <-chan job.Hint) {
 	ctx, stop := context.WithCancel(t.Context())
 	go func() {
 		defer close(listening)
-		_ = ledger.Listen(ctx, func() { close(ready) }, func(hint job.Hint) { heard <- hint })
+		_ = ledger.Listen(ctx, func() { close(ready) }, func(n job.Notice) { heard <- n.Hint })
 	}()
 	<-ready
 	t.Cleanup(func() {

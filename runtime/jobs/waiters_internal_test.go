@@ -28,7 +28,7 @@ func hinting(t *testing.T) (w *waiters, sent func(job.Hint) bool) {
 	hints := newHints(scheduled{}, cfg.Log, unmeasured(t), new(Pace))
 	return newWaiters(scheduled{}, cfg, hints), func(hint job.Hint) bool {
 		select {
-		case <-hints.out[hint]:
+		case <-hints.out[hint].Woken():
 			return true
 		default:
 			return false

@@ -12,7 +12,8 @@ import (
 // Submitted wakes whoever acts next on the jobs, which are in the database now. Those that
 // Submit and its relatives store need no call.
 func (s *Service) Submitted(batch []job.Submission, results []job.Submitted) {
-	queued, parked := false, false
+	var queued []string // their types, for what claims them
+	parked := false
 	for i, result := range results {
 		if result.Err != nil || result.Receipt.Replayed || result.Receipt.Duplicate {
 			continue
@@ -27,13 +28,15 @@ func (s *Service) Submitted(batch []job.Submission, results []job.Submitted) {
 		case result.Receipt.State == job.Queued && len(batch[i].Gates) > 0:
 			parked = true
 		case result.Receipt.State == job.Queued:
-			queued = true
+			if len(queued) == 0 || queued[len(queued)-1] != batch[i].Type {
+				queued = append(queued, batch[i].Type)
+			}
 		case result.Receipt.State == job.Created && !batch[i].Hold:
 			s.dueIn(0) // only the database knows when: the scheduler asks it
 		}
 	}
-	if queued {
-		s.Hints.Announce(job.JobsReady)
+	if len(queued) > 0 {
+		s.Hints.announce(job.Notice{Hint: job.JobsReady, Types: queued})
 	}
 	if parked {
 		s.GatesChanged()

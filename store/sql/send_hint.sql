@@ -1,3 +1,3 @@
--- Notify every listener on channel $1. Alone in its transaction: a commit that notifies
--- takes a lock that all such commits share.
-select pg_notify($1, '');
+-- Notify every listener on channel $1, about $2. Alone in its transaction: a commit that
+-- notifies takes a lock that all such commits share.
+select pg_notify($1, $2);
