@@ -377,7 +377,7 @@ bench-tracing: build ## Show what tracing costs, into docs/explanation/tracing-c
 FLEET ?=
 
 .PHONY: bench-fleet
-bench-fleet: build ## Measure 2, 10 and 50 orchestrators with 50 job types on one database; four minutes, 8 GB of memory
+bench-fleet: build ## Measure 2, 10 and 50 orchestrators with 50 job types on one database; a quarter of an hour, 8 GB of memory
 	scripts/need.sh postgres
 	bin/orchestrator bench fleet --runs 1 --jobs 8000 $(FLEET)
 

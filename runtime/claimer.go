@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"maps"
+	stdruntime "runtime"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -45,8 +46,8 @@ type claimer struct {
 	inFlight   *inFlight
 	dispatcher *dispatcher
 	settler    *settler
-	woken      *jobs.TypedSignal // there may be jobs to claim
-	newPool    loop.Signal       // to raise when a pool came up, or its plugin was replaced
+	hints      *jobs.Hints // there may be jobs to claim
+	newPool    loop.Signal // to raise when a pool came up, or its plugin was replaced
 	rules      func() *job.Rules
 	pace       *jobs.Pace
 	// drained says that no claim is under way, and that none follows while this worker is
@@ -63,8 +64,8 @@ type claimer struct {
 	// alone. again are those that will be expected at againAt.
 	expected, again map[string]bool
 	againAt         time.Time
-	// hints are the batch hints by plan: twice as many jobs as the last claim brought.
-	hints map[string]int
+	// batches are the batch hints by plan: twice as many jobs as the last claim brought.
+	batches map[string]int
 	// known holds, by plugin, the pools that newPool was raised for.
 	known map[string]string
 	// bounded are the plugins that have types with bounds of their own.
@@ -79,13 +80,13 @@ type claimer struct {
 }
 
 func newClaimer(
-	cfg Config, store Store, plugins Plugins, inFlight *inFlight, d *dispatcher, s *settler, woken *jobs.TypedSignal, newPool loop.Signal,
+	cfg Config, store Store, plugins Plugins, inFlight *inFlight, d *dispatcher, s *settler, hints *jobs.Hints, newPool loop.Signal,
 	rules func() *job.Rules, pace *jobs.Pace,
 ) *claimer {
 	c := &claimer{
-		cfg: cfg, store: store, plugins: plugins, inFlight: inFlight, dispatcher: d, settler: s, woken: woken, newPool: newPool,
+		cfg: cfg, store: store, plugins: plugins, inFlight: inFlight, dispatcher: d, settler: s, hints: hints, newPool: newPool,
 		rules: rules, pace: pace,
-		hints: make(map[string]int), known: make(map[string]string), bounded: make(map[string]bool),
+		batches: make(map[string]int), known: make(map[string]string), bounded: make(map[string]bool),
 	}
 	c.expectJobs()
 	return c
@@ -95,8 +96,13 @@ func newClaimer(
 type claimFunc func(ctx context.Context, plan claimPlan, limit int) (int, error)
 
 func (c *claimer) run(ctx context.Context, claim claimFunc) {
+	offers := c.hints.Offers()
+	defer c.hints.EndOffers()
 	for ctx.Err() == nil {
+		offered := offers.Take()
+		c.expect(offered)
 		wanted, err := c.round(ctx, claim)
+		c.hints.Pass(c.left(offered))
 		switch {
 		case err != nil && ctx.Err() == nil:
 			c.cfg.Log.Warn("claim failed; trying again", slog.Any("error", err))
@@ -126,6 +132,24 @@ func (c *claimer) expect(types []string) {
 	for _, jobType := range types {
 		c.expected[jobType] = true
 	}
+}
+
+// left returns those of the types that others should claim as well: there may be more of their
+// jobs than this worker takes, or it runs more handlers than it has processors.
+func (c *claimer) left(types []string) []string {
+	running, _ := c.inFlight.counts()
+	if len(types) == 0 || running > stdruntime.GOMAXPROCS(0) {
+		return types
+	}
+	taken := make(map[string]bool)
+	for _, plan := range plansOf(c.plugins.Pools(), nil, 0, c.stopped()) {
+		if c.exhausted[plan.key()] == identity(plan.pool) {
+			for _, jobType := range plan.types {
+				taken[jobType] = !c.expected[jobType]
+			}
+		}
+	}
+	return slices.DeleteFunc(types, func(jobType string) bool { return taken[jobType] })
 }
 
 // due returns the plan without the types that need no claim, which may be all.
@@ -192,7 +216,7 @@ func (c *claimer) round(ctx context.Context, claim claimFunc) (wanted int, err e
 			}
 			taken[plan.pool.Plugin] += claimed
 		}
-		c.hints[plan.key()] = 2 * claimed
+		c.batches[plan.key()] = 2 * claimed
 		if claimed == limit || claimed == 0 && limit < most && len(plan.types) > 1 {
 			continue // there may be more
 		}
@@ -251,7 +275,7 @@ func (c *claimer) wanted(plan claimPlan) int {
 // most urgent ones may have been under the lock of another claimer, and those of
 // another type wait behind them. A claim for one type passes over what is locked.
 func (c *claimer) batchHint(plan claimPlan, most int) int {
-	if likely := c.hints[plan.key()]; likely > 0 {
+	if likely := c.batches[plan.key()]; likely > 0 {
 		return min(most, max(likely, minHint))
 	}
 	return most
@@ -309,8 +333,8 @@ func (c *claimer) wait(ctx context.Context) {
 	case <-again.C:
 		maps.Copy(c.expected, c.again)
 		clear(c.again)
-	case <-c.woken.Woken():
-		c.expect(c.woken.Take())
+	case <-c.hints.Ready().Woken():
+		c.expect(c.hints.Ready().Take())
 	case <-poll.C:
 		c.expectJobs()
 	case <-ctx.Done():

@@ -11,9 +11,9 @@ import (
 func TestTheBatchHintFollowsTheLastClaim(t *testing.T) {
 	pool := claimPlan{pool: job.Pool{Plugin: "p"}}
 	for brought, asked := range map[int]int{0: 100, 1: minHint, 20: 40, 49: 98, 50: 100, 500: 100} {
-		c := claimer{hints: map[string]int{"p": 2 * brought, "other": 2}}
+		c := claimer{batches: map[string]int{"p": 2 * brought, "other": 2}}
 		require.Equal(t, asked, c.batchHint(pool, 100), "after a claim that has brought %d", brought)
 	}
-	c := claimer{hints: map[string]int{"p": 2}}
+	c := claimer{batches: map[string]int{"p": 2}}
 	require.Equal(t, 3, c.batchHint(pool, 3), "never more than there is room for")
 }

@@ -3,6 +3,7 @@ package runtime_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -158,4 +159,36 @@ func TestAChangedDeclarationIsSoonKnown(t *testing.T) {
 			return err == nil && spec.Retry.InitialDelay == delay
 		})
 	}
+}
+
+// Whoever stores a job claims it, and tells others only of what it leaves.
+func TestOthersAreToldOfWhatTheSubmitterLeaves(t *testing.T) {
+	t.Parallel()
+	db := fresh(t)
+	told := make(chan job.Notice, 100)
+	ledger := &hooked{Store: db, send: func(n job.Notice) error {
+		if n.Hint == job.JobsReady {
+			told <- n
+		}
+		return nil
+	}}
+	s := supervise(t, playing("p", 10, succeeds, "TAKEN"), playing("q", 1, stops, "LEFT"))
+	p := launch(t, ledger, s, polling(aLongTime))
+	submit := func(jobType string) job.ID {
+		t.Helper()
+		receipt, err := p.Submit(t.Context(), submission(t, ofType(jobType)))
+		require.NoError(t, err)
+		return receipt.ID
+	}
+	for range 3 {
+		awaitState(t, db, submit("TAKEN"), job.Succeeded)
+	}
+	awaitState(t, db, submit("LEFT"), job.Running)
+	submit("LEFT")    // there is no slot for it
+	submit("NOBODYS") // this worker has no plugin for it
+	var types []string
+	for !slices.Contains(types, "LEFT") || !slices.Contains(types, "NOBODYS") {
+		types = append(types, awaitSignal(t, told, "word of what is left").Types...)
+	}
+	require.NotContains(t, types, "TAKEN")
 }

@@ -58,7 +58,7 @@ func newPath(ctx context.Context, cfg Config, store Store, plugins Plugins, serv
 	}
 	p.reports = progress.NewRecorder(ctx, cfg.ReportInterval, p.saveReports, p.settler.added)
 	p.dispatcher = newDispatcher(cfg, p.inFlight)
-	p.claimer = newClaimer(cfg, store, plugins, p.inFlight, p.dispatcher, p.settler, service.Hints.Ready(), newPool, service.Rules, service.Pace)
+	p.claimer = newClaimer(cfg, store, plugins, p.inFlight, p.dispatcher, p.settler, service.Hints, newPool, service.Rules, service.Pace)
 	return p
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/internal/loop"
@@ -31,10 +32,13 @@ type Hints struct {
 	metrics *metrics.Metrics
 	pace    *Pace
 	out, in map[job.Hint]*TypedSignal
+	// offers are types with ready jobs that this process alone was told of, while it claims.
+	offers *TypedSignal
+	claims atomic.Bool
 }
 
 func newHints(store Store, log *slog.Logger, m *metrics.Metrics, pace *Pace) *Hints {
-	h := &Hints{store: store, log: log, metrics: m, pace: pace, out: make(map[job.Hint]*TypedSignal), in: make(map[job.Hint]*TypedSignal)}
+	h := &Hints{store: store, log: log, metrics: m, pace: pace, out: make(map[job.Hint]*TypedSignal), in: make(map[job.Hint]*TypedSignal), offers: NewTypedSignal()}
 	for _, hint := range job.Hints() {
 		h.out[hint], h.in[hint] = NewTypedSignal(), NewTypedSignal()
 	}
@@ -50,11 +54,41 @@ func (h *Hints) Ready() *TypedSignal { return h.in[job.JobsReady] }
 
 // Announce passes a hint to this process at once, and soon to the others. It does
 // not wait.
-func (h *Hints) Announce(hint job.Hint) { h.announce(job.Notice{Hint: hint}) }
+func (h *Hints) Announce(hint job.Hint) {
+	h.in[hint].Raise(nil)
+	h.Send(hint)
+}
 
-func (h *Hints) announce(n job.Notice) {
-	h.in[n.Hint].Raise(n.Types)
-	h.out[n.Hint].Raise(n.Types)
+// Offer announces ready jobs of the types to the loop that claims in this process, which passes
+// on what it leaves. Without such a loop, others are told soon.
+func (h *Hints) Offer(types []string) {
+	h.offers.Raise(types)
+	h.Ready().Raise(types)
+	if !h.claims.Load() {
+		h.Pass(h.offers.Take())
+	}
+}
+
+// Offers is what was offered to this process alone, for the loop that claims in it: after it
+// has claimed, that loop must Pass on the types of which it may have left jobs. It must
+// call Offers before it begins, and EndOffers when it ends.
+func (h *Hints) Offers() *TypedSignal {
+	h.claims.Store(true)
+	return h.offers
+}
+
+// EndOffers passes on what this process does not claim any more.
+func (h *Hints) EndOffers() {
+	h.claims.Store(false)
+	h.Pass(h.offers.Take())
+}
+
+// Pass tells other processes, soon and without waiting, that there may be ready jobs of the
+// types. Empty means of none, nil of any.
+func (h *Hints) Pass(types []string) {
+	if types == nil || len(types) > 0 {
+		h.out[job.JobsReady].Raise(types)
+	}
 }
 
 // Send passes a hint to other processes, soon and without waiting. Hints of a kind

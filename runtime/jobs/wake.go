@@ -36,7 +36,7 @@ func (s *Service) Submitted(batch []job.Submission, results []job.Submitted) {
 		}
 	}
 	if len(queued) > 0 {
-		s.Hints.announce(job.Notice{Hint: job.JobsReady, Types: queued})
+		s.Hints.Offer(queued)
 	}
 	if parked {
 		s.GatesChanged()
