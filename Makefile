@@ -59,6 +59,11 @@ test: ## Run the tests with the race detector; LONG=1 adds those that take minut
 	# make lint runs what go vet does.
 	$(RACE) $(GO) test -race -vet=off $(if $(LONG),,-short) -p $(PACKAGES) -timeout 40m $(SLOWEST) ./...
 
+.PHONY: test-roles
+test-roles: ## Run the end-to-end tests with three processes, one for each role, in the place of each orchestrator
+	scripts/need.sh gcc postgres
+	HOLDFAST_TEST_ROLES=apart $(RACE) $(GO) test -race -vet=off -count=1 -timeout 40m ./test/e2e
+
 .PHONY: test-root
 test-root: ## Run the tests that need root: other users, cgroups
 	@[ "$$(id -u)" = 0 ] || { echo 'make test-root is for root; others run make test' >&2; exit 1; }

@@ -93,7 +93,7 @@ func TestNightlyRunsWhatTakesLong(t *testing.T) {
 	nightly := steps(t, ".ci/nightly")
 	for _, command := range []string{
 		"make bench-check STRICT=1", "make test-peers", "make test LONG=1", "scripts/test-containers.sh", "make test-failover", "make failover-hosts",
-		"make gates", "make soak", "make transfer",
+		"make gates", "make soak", "make transfer", "make test-roles",
 		"make test-deep N=10000", "make chaos DURATION=20m", "make chaos-aimed FAILOVERS=20", "make chaos-controls",
 	} {
 		require.Contains(t, nightly, command)

@@ -14,6 +14,7 @@ import (
 
 // Every scenario checks for itself that each job was done once.
 func TestTheBenchMeasuresEveryScenario(t *testing.T) {
+	oneProcess(t, "the bench starts its own orchestrators")
 	if testing.Short() {
 		t.Skip("takes more than a minute; make test LONG=1 runs it")
 	}

@@ -1,12 +1,10 @@
 package e2e
 
 import (
-	"bytes"
 	"encoding/json"
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -100,11 +98,10 @@ func TestNoSecretPayloadOrResultIsSeenWhereNobodyAsksForIt(t *testing.T) {
 	require.Contains(t, sent, state, "the client's own word to other tracers goes along")
 	notSeen(t, s, strings.ReplaceAll(sent, state, ""), "in spans")
 
-	written, err := os.ReadFile(s.Log().(*os.File).Name())
-	require.NoError(t, err)
-	require.Contains(t, string(written), `"msg":"attempt ended"`)
-	for line := range bytes.Lines(written) {
-		notSeen(t, s, string(line), "in the log")
+	written := rigtest.Logged(t, s.Orchestrator)
+	require.Contains(t, written, `"msg":"attempt ended"`)
+	for line := range strings.Lines(written) {
+		notSeen(t, s, line, "in the log")
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -15,6 +16,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/test/pgtest"
 	"github.com/holdfast-jobs/holdfast/test/rig"
 	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
@@ -26,20 +29,6 @@ type deployed struct {
 	o    *rig.Orchestrator
 	path string
 	good []byte
-}
-
-// handler is what the API shows of it.
-type handler struct {
-	Name, State, SHA256 string
-	PIDs                []int
-	Restarts, Draining  int
-	LastError           string
-	LastSwap            *struct {
-		BegunAt time.Time
-		To      struct{ SHA256 string }
-		Result  string
-		Reason  string
-	}
 }
 
 func deploy(t *testing.T, settings ...string) *deployed {
@@ -74,17 +63,29 @@ func (d *deployed) faulty(fault string) []byte {
 	return fmt.Appendf(d.good[:len(d.good):len(d.good)], "fault=%s\n", fault)
 }
 
-func (d *deployed) look() handler {
+// look returns what the API shows of it.
+func (d *deployed) look() v1.Plugin {
 	d.t.Helper()
-	var found struct{ Plugins []handler }
-	require.NoError(d.t, d.o.Call(d.t.Context(), http.MethodGet, "/debug/plugins", nil, http.StatusOK, &found))
-	for _, h := range found.Plugins {
-		if h.Name == "deployed" {
-			return h
+	found, err := d.o.Plugins(d.t.Context())
+	require.NoError(d.t, err)
+	for _, p := range found {
+		if p.Name == "deployed" {
+			return p
 		}
 	}
-	d.t.Fatal("the handler is not shown")
-	return handler{}
+	d.t.Fatal("the plugin is not shown")
+	return v1.Plugin{}
+}
+
+// requireShown requires that the API shows it as wanted: at once, or within moments if the
+// process that has it must tell the one that shows it.
+func (d *deployed) requireShown(wanted func(v1.Plugin) bool) {
+	d.t.Helper()
+	if !apart {
+		require.True(d.t, wanted(d.look()))
+		return
+	}
+	require.Eventually(d.t, func() bool { return wanted(d.look()) }, patience, glance)
 }
 
 // dead lists the dead letters, to explain a failed test.
@@ -96,9 +97,9 @@ func (d *deployed) dead() string {
 }
 
 // swapped waits for the end of a swap that began after the previous one.
-func (d *deployed) swapped(before handler) handler {
+func (d *deployed) swapped(before v1.Plugin) v1.Plugin {
 	d.t.Helper()
-	var now handler
+	var now v1.Plugin
 	require.Eventually(d.t, func() bool {
 		now = d.look()
 		last := now.LastSwap
@@ -174,7 +175,7 @@ func TestGoodDeploysUnderLoadLoseNothingAndChargeNothing(t *testing.T) {
 		for version := 1; version <= 20; version++ {
 			d.install(d.version(version))
 			now := d.swapped(before)
-			require.Equal(t, "promoted", now.LastSwap.Result, now.LastSwap.Reason)
+			require.Equal(t, job.SwapPromoted, now.LastSwap.Result, now.LastSwap.Reason)
 			require.Equal(t, now.SHA256, now.LastSwap.To.SHA256)
 			require.NotEqual(t, before.SHA256, now.SHA256)
 			before = now
@@ -199,7 +200,7 @@ func TestBadDeploysUnderLoadLoseNothingAndChargeNothing(t *testing.T) {
 		} {
 			d.install(bad.content)
 			now := d.swapped(before)
-			require.Equal(t, "rolled_back", now.LastSwap.Result)
+			require.Equal(t, job.SwapRolledBack, now.LastSwap.Result)
 			require.Contains(t, now.LastSwap.Reason, bad.reason)
 			require.Equal(t, before.SHA256, now.SHA256)
 			before = now
@@ -226,7 +227,7 @@ func TestASIGHUPReplacesThePluginsWhoseConfigurationHasChanged(t *testing.T) {
 		"  - name: second\n    path: " + bin + "/testhandlers\n    env: {TYPE_PREFIX: SECOND_}\n")
 	require.NoError(t, d.o.Signal(syscall.SIGHUP))
 	now := d.swapped(before)
-	require.Equal(t, "promoted", now.LastSwap.Result, now.LastSwap.Reason)
+	require.Equal(t, job.SwapPromoted, now.LastSwap.Result, now.LastSwap.Reason)
 	require.NotEqual(t, before.PIDs, now.PIDs)
 	rigtest.Await(t, d.o, rigtest.Submit(t, d.o, rig.Submission{JobType: "WORK"}), "COMPLETED")
 	require.FileExists(t, effects, "the new environment is in force")
@@ -245,7 +246,7 @@ func TestASIGHUPReplacesThePluginsWhoseConfigurationHasChanged(t *testing.T) {
 	require.Never(t, func() bool { return !two() }, time.Second, glance, "neither file removes a handler")
 	write(one)
 	require.NoError(t, d.o.Signal(syscall.SIGHUP))
-	require.Equal(t, "promoted", d.swapped(now).LastSwap.Result, "a mistake has changed nothing, the next configuration is read")
+	require.Equal(t, job.SwapPromoted, d.swapped(now).LastSwap.Result, "a mistake has changed nothing, the next configuration is read")
 	require.Eventually(t, func() bool { return len(d.o.Handlers("testhandlers")) == 1 }, patience, glance, "the second is gone")
 	require.NoError(t, d.o.ShutDown(t.Context()))
 }
@@ -253,30 +254,31 @@ func TestASIGHUPReplacesThePluginsWhoseConfigurationHasChanged(t *testing.T) {
 func TestOperatorsDisableAndEnableAPlugin(t *testing.T) {
 	t.Parallel()
 	d := deploy(t, "plugins.0.watch=false")
-	do := func(action string) {
+	do := func(verb job.PluginVerb) {
 		t.Helper()
-		require.NoError(t, d.o.Call(t.Context(), http.MethodPost, "/debug/plugins/deployed/"+action, nil, http.StatusOK, nil))
+		require.NoError(t, d.o.CommandPlugin(t.Context(), "deployed", verb))
 	}
 	over := filepath.Join(t.TempDir(), "over")
 	running := rigtest.Submit(t, d.o, rig.Submission{JobType: "WORK", MaxAttempts: 1, Timeout: "1h", Payload: map[string]any{"when": over}})
 	rigtest.AwaitHandlers(t, d.o, 1)
-	do("disable")
+	do(job.DisablePlugin)
 	require.NoError(t, os.WriteFile(over, nil, 0o600))
 	waits := rigtest.Submit(t, d.o, rig.Submission{JobType: "WORK", MaxAttempts: 1})
 	rigtest.Await(t, d.o, running, "COMPLETED")
 	require.Eventually(t, func() bool { return len(d.o.Handlers("handlers")) == 0 }, patience, glance, "its process ends")
-	require.Equal(t, "disabled", d.look().State)
+	d.requireShown(func(p v1.Plugin) bool { return p.State == job.PluginDisabled })
 	still, err := d.o.Get(t.Context(), waits)
 	require.NoError(t, err)
 	require.Equal(t, "PENDING", still.Status)
 
-	do("enable")
+	do(job.EnablePlugin)
 	rigtest.Await(t, d.o, waits, "COMPLETED")
+	d.requireShown(func(p v1.Plugin) bool { return len(p.PIDs) == 1 })
 	before := d.look()
-	do("restart")
-	require.NotEqual(t, before.PIDs, d.look().PIDs)
+	do(job.RestartPlugin)
+	d.requireShown(func(p v1.Plugin) bool { return !slices.Equal(before.PIDs, p.PIDs) })
 	d.install(d.version(1))
-	do("swap")
-	require.NotEqual(t, before.SHA256, d.look().SHA256)
+	do(job.SwapPlugin)
+	d.requireShown(func(p v1.Plugin) bool { return p.SHA256 != before.SHA256 })
 	require.NoError(t, d.o.ShutDown(t.Context()))
 }

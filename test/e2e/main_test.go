@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,6 +33,10 @@ const glance = 20 * time.Millisecond
 // detector if the tests are.
 var bin string
 
+// apart is whether every orchestrator is three processes with a role each, instead of one with
+// all roles. HOLDFAST_TEST_ROLES=apart makes it so. A test sees the same in both forms.
+var apart = os.Getenv("HOLDFAST_TEST_ROLES") == "apart"
+
 // variables are in the environment of every orchestrator. Parallel tests share one
 // environment, so they cannot set their own.
 var variables = map[string]string{"CANARY_HEADER": canary, "COLLECTOR_KEY": "s3cret", "GORACE": os.Getenv("GORACE") + " " + exitAtOnce}
@@ -46,6 +52,10 @@ func TestMain(m *testing.M) {
 		if err := os.Setenv(name, value); err != nil {
 			panic(err)
 		}
+	}
+	if roles := os.Getenv("HOLDFAST_TEST_ROLES"); roles != "" && !apart {
+		fmt.Fprintf(os.Stderr, "HOLDFAST_TEST_ROLES is %q, and must be apart, or empty for one process\n", roles)
+		os.Exit(1)
 	}
 	var err error
 	if bin, err = build(); err != nil {
@@ -84,7 +94,20 @@ func orchestratorIn(t testing.TB, dir, url string, settings ...string) *rig.Orch
 		"jobs.default.retry.initial_delay=20ms",
 		"log.format=json",
 	}, settings...)
-	return rigtest.New(t, filepath.Join(bin, "orchestrator"), dir, settings...)
+	program := filepath.Join(bin, "orchestrator")
+	// Three processes take together as many connections as one does by default.
+	if apart && !slices.ContainsFunc(settings, func(setting string) bool { return strings.HasPrefix(setting, "roles=") }) {
+		return rigtest.Apart(t, program, dir, append([]string{"database.max_connections=6"}, settings...)...)
+	}
+	return rigtest.New(t, program, dir, settings...)
+}
+
+// oneProcess skips a test that says nothing about roles that are apart.
+func oneProcess(t testing.TB, why string) {
+	t.Helper()
+	if apart {
+		t.Skip("with HOLDFAST_TEST_ROLES=apart: " + why)
+	}
 }
 
 // plugin returns the settings of a plugin.
@@ -117,17 +140,21 @@ func attempts(t *testing.T, s *store.Store, id string) []job.Attempt {
 	return detail.Attempts
 }
 
-// prometheus returns the orchestrator's metrics, as Prometheus gets them.
+// prometheus returns the metrics of all the orchestrator's processes, as Prometheus gets them.
 func prometheus(t *testing.T, o *rig.Orchestrator) string {
 	t.Helper()
-	status, text, err := page(t, o, "/metrics")
-	require.NoError(t, err)
-	require.Equal(t, http.StatusOK, status, text)
-	return text
+	var all strings.Builder
+	for _, process := range o.Servers() {
+		status, text, err := page(t, process, "/metrics")
+		require.NoError(t, err)
+		require.Equal(t, http.StatusOK, status, text)
+		all.WriteString(text)
+	}
+	return all.String()
 }
 
-// page asks an orchestrator for a path as its operator, and returns what it answers.
-func page(t *testing.T, o *rig.Orchestrator, path string) (status int, text string, err error) {
+// page asks a process for a path as its operator, and returns what it answers.
+func page(t *testing.T, o rig.Client, path string) (status int, text string, err error) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+o.Address+path, nil)
 	require.NoError(t, err)

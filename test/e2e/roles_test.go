@@ -24,6 +24,7 @@ import (
 // The same jobs have the same ends, whether one process has all roles or three have one each.
 // Those find work by hints alone: they would poll only after the test.
 func TestThreeProcessesWithARoleEachDoWhatOneDoes(t *testing.T) {
+	oneProcess(t, "it compares both forms itself")
 	handlers := append(plugin(0, "storm", "testhandlers"), plugin(1, "builtin", "handlers")...)
 
 	url := pgtest.URL(t)
@@ -34,22 +35,22 @@ func TestThreeProcessesWithARoleEachDoWhatOneDoes(t *testing.T) {
 	require.NoError(t, all.ShutDown(t.Context()))
 
 	url = pgtest.URL(t)
-	apart := make(map[job.Role]*rig.Orchestrator)
+	three := make(map[job.Role]*rig.Orchestrator)
 	for _, role := range []job.Role{job.RoleMaintenance, job.RoleWorker, job.RoleAPI} { // which has no plugin, and no way to start one
 		settings := []string{"roles=" + string(role), "worker.id=" + string(role), "worker.poll_interval=10m"}
 		if role == job.RoleWorker {
 			settings = append(settings, handlers...)
 		}
-		apart[role] = orchestrator(t, url, settings...)
-		rigtest.Start(t, apart[role])
+		three[role] = orchestrator(t, url, settings...)
+		rigtest.Start(t, three[role])
 	}
-	require.Empty(t, rig.Children(apart[job.RoleAPI].PID()))
-	require.Empty(t, rig.Children(apart[job.RoleMaintenance].PID()))
-	require.Equal(t, want, lifeOfJobs(t, apart[job.RoleAPI]))
+	require.Empty(t, rig.Children(three[job.RoleAPI].PID()))
+	require.Empty(t, rig.Children(three[job.RoleMaintenance].PID()))
+	require.Equal(t, want, lifeOfJobs(t, three[job.RoleAPI]))
 
-	t.Run("each says what it does", func(t *testing.T) { rolesAreShown(t, apart) })
-	t.Run("those without the role api serve nothing else", func(t *testing.T) { probesAreServed(t, apart) })
-	for _, o := range apart {
+	t.Run("each says what it does", func(t *testing.T) { rolesAreShown(t, three) })
+	t.Run("those without the role api serve nothing else", func(t *testing.T) { probesAreServed(t, three) })
+	for _, o := range three {
 		require.NoError(t, o.ShutDown(t.Context()))
 	}
 }
@@ -141,11 +142,11 @@ func patient(t *testing.T) context.Context {
 	return ctx
 }
 
-func rolesAreShown(t *testing.T, apart map[job.Role]*rig.Orchestrator) {
-	api := apart[job.RoleAPI]
+func rolesAreShown(t *testing.T, three map[job.Role]*rig.Orchestrator) {
+	api := three[job.RoleAPI]
 	var found v1.WorkerList
 	require.NoError(t, api.Call(t.Context(), http.MethodGet, "/debug/workers", nil, http.StatusOK, &found))
-	require.Len(t, found.Workers, len(apart))
+	require.Len(t, found.Workers, len(three))
 	for _, w := range found.Workers {
 		role, _, _ := strings.Cut(w.WorkerID, "/")
 		require.Equal(t, job.Roles{job.Role(role)}, w.Roles)
@@ -163,18 +164,18 @@ func rolesAreShown(t *testing.T, apart map[job.Role]*rig.Orchestrator) {
 	}
 }
 
-func probesAreServed(t *testing.T, apart map[job.Role]*rig.Orchestrator) {
+func probesAreServed(t *testing.T, three map[job.Role]*rig.Orchestrator) {
 	for role, want := range map[job.Role]string{
 		job.RoleAPI:         `{"status":"ok","roles":["api"],"needs":[{"need":"database","met":true}]}`,
 		job.RoleWorker:      `{"status":"ok","roles":["worker"],"needs":[{"need":"database","met":true},{"need":"plugins","met":true,"detail":"2 of 2 up"}]}`,
 		job.RoleMaintenance: `{"status":"ok","roles":["maintenance"],"needs":[{"need":"database","met":true}]}`,
 	} {
-		o := apart[role]
-		status, text, err := page(t, o, "/readyz")
+		o := three[role]
+		status, text, err := page(t, o.Client, "/readyz")
 		require.NoError(t, err)
 		require.Equal(t, http.StatusOK, status)
 		require.JSONEq(t, want, text)
-		status, _, err = page(t, o, "/healthz")
+		status, _, err = page(t, o.Client, "/healthz")
 		require.NoError(t, err)
 		require.Equal(t, http.StatusOK, status)
 		require.Contains(t, prometheus(t, o), "holdfast_")
@@ -183,7 +184,7 @@ func probesAreServed(t *testing.T, apart map[job.Role]*rig.Orchestrator) {
 			wanted = http.StatusNotFound
 		}
 		for _, path := range []string{"/jobs", "/job-types", "/debug/workers", "/openapi.json"} {
-			status, text, err := page(t, o, path)
+			status, text, err := page(t, o.Client, path)
 			require.NoError(t, err)
 			require.Equal(t, wanted, status, path)
 			if role != job.RoleAPI {
@@ -191,13 +192,14 @@ func probesAreServed(t *testing.T, apart map[job.Role]*rig.Orchestrator) {
 			}
 		}
 	}
-	status, _, err := page(t, apart[job.RoleWorker], "/ui")
+	status, _, err := page(t, three[job.RoleWorker].Client, "/ui")
 	require.NoError(t, err)
 	require.Equal(t, http.StatusNotFound, status)
 }
 
 // A worker that does not serve the API is ready when its plugins are up.
 func TestAWorkerWhosePluginsAreNotUpIsNotReady(t *testing.T) {
+	oneProcess(t, "its only process has one role in both forms")
 	t.Parallel()
 	o := orchestrator(t, pgtest.URL(t), append(plugin(0, "storm", "testhandlers", "HOSTILE=exits at once"), "roles=worker")...)
 	failing, cancel := context.WithCancel(t.Context())
@@ -208,7 +210,7 @@ func TestAWorkerWhosePluginsAreNotUpIsNotReady(t *testing.T) {
 		started <- err
 	}()
 	require.Eventually(t, func() bool {
-		status, text, err := page(t, o, "/readyz")
+		status, text, err := page(t, o.Client, "/readyz")
 		return err == nil && status == http.StatusServiceUnavailable && strings.Contains(text, "the worker waits for its plugins: 0 of 1 up")
 	}, patience, glance)
 	cancel()
@@ -219,6 +221,7 @@ func TestAWorkerWhosePluginsAreNotUpIsNotReady(t *testing.T) {
 // Six processes have a role each, every role twice. Any two of them are killed and started
 // again, one pair after another, while clients submit.
 func TestNothingIsLostWhenAnyTwoOfSixProcessesAreKilled(t *testing.T) {
+	oneProcess(t, "its six processes have one role each in both forms")
 	url := pgtest.URL(t)
 	effects := filepath.Join(t.TempDir(), "effects")
 	var six []*rig.Orchestrator

@@ -20,6 +20,7 @@ import (
 // waits until they are done: without a collector, with one, and with one that accepts
 // connections and never answers.
 func BenchmarkTracedJobs(b *testing.B) {
+	oneProcess(b, "it measures the memory of one process")
 	for name, settings := range map[string]func() []string{
 		"off":  func() []string { return nil },
 		"live": func() []string { return []string{"tracing.endpoint=" + collector.Start(b).GRPC} },

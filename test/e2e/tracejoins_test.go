@@ -50,7 +50,7 @@ func isOneOfABatch(t *testing.T, over string) {
 			var runs []collector.Span
 			s.awaitThat(t, func(all []collector.Span) bool {
 				runs = nil
-				ofRequest = collector.OfTrace(all, client)
+				ofRequest = withoutLookUps(collector.OfTrace(all, client))
 				for _, send := range collector.Named(all, "send TRACE") {
 					if len(ofRequest) > 0 && len(send.Links) == 1 && send.Links[0].Span == ofRequest[0].ID {
 						runs = append(runs, collector.Named(collector.OfTrace(all, send.Trace), "process TRACE")...)

@@ -122,9 +122,7 @@ func TestOrchestratorsShareFewConnectionsWithoutAnError(t *testing.T) {
 	for _, o := range all {
 		requireSound(t, o)
 		require.NoError(t, o.ShutDown(t.Context()))
-		said, err := os.ReadFile(o.Log().(*os.File).Name())
-		require.NoError(t, err)
-		for line := range strings.Lines(string(said)) {
+		for line := range strings.Lines(rigtest.Logged(t, o)) {
 			require.Contains(t, line, "plugin output suppressed", "no other warning, and no error")
 		}
 	}

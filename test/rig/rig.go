@@ -1,5 +1,5 @@
 // Package rig runs the real orchestrator for the demo and for end-to-end tests: it
-// starts and ends the process, calls its API, and remembers all its descendants.
+// starts and ends its process or processes, calls its API, and remembers all their descendants.
 package rig
 
 import (
@@ -8,35 +8,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
-	"net/url"
 	"os"
-	"os/exec"
-	"slices"
 	"sync"
 	"syscall"
 	"time"
-
-	"github.com/holdfast-jobs/holdfast/test/loopback"
 )
 
 // glance is the pause between two looks at something that changes soon.
 const glance = 10 * time.Millisecond
 
-// declaredWithin bounds the wait for plugins after the start. Some never declare anything.
-const declaredWithin = 30 * time.Second
-
-// Orchestrator is one orchestrator process. Calls of the API may be concurrent; the other
-// methods are for one goroutine at a time.
+// Orchestrator is one orchestrator process, or three that have a role each. Calls of the API may
+// be concurrent; the other methods are for one goroutine at a time.
 type Orchestrator struct {
+	// Client calls the process that serves the API.
 	Client
-	binary   string
-	dir      string
-	settings []string
-	log      io.Writer
-
-	cmd   *exec.Cmd
-	ended chan error
+	servers []*server // The first serves the API.
 
 	mu   sync.Mutex
 	seen map[Process]string
@@ -46,121 +32,112 @@ type Orchestrator struct {
 // the loopback, run in dir, and write its log to log. The settings are key.path=value, as
 // for --set.
 func New(ctx context.Context, binary, dir string, log io.Writer, settings ...string) (*Orchestrator, error) {
-	if _, err := os.Stat(binary); err != nil {
-		return nil, fmt.Errorf("%w; build it first, with: make build", err)
-	}
-	address, err := loopback.FreeAddress(ctx)
-	if err != nil {
-		return nil, err
-	}
-	password := rand.Text()
-	return &Orchestrator{
-		Client: Client{Address: address, Password: password},
-		binary: binary, dir: dir, log: log,
-		settings: append([]string{
-			"server.address=" + address, "security.user=" + operator, "security.password=" + password,
-		}, settings...),
-		seen: make(map[Process]string),
-	}, nil
+	return newOrchestrator(ctx, []*server{{name: "the orchestrator", binary: binary, dir: dir, log: log, settings: settings}})
 }
 
-// Start starts the process and returns when it is ready, with the time that took.
+func newOrchestrator(ctx context.Context, servers []*server) (*Orchestrator, error) {
+	password := rand.Text()
+	for _, s := range servers {
+		if _, err := os.Stat(s.binary); err != nil {
+			return nil, fmt.Errorf("%w; build it first, with: make build", err)
+		}
+		if err := s.settle(ctx, password); err != nil {
+			return nil, err
+		}
+	}
+	return &Orchestrator{Client: servers[0].Client, servers: servers, seen: make(map[Process]string)}, nil
+}
+
+// Start starts the processes and returns when all are ready, with the time that took.
 func (o *Orchestrator) Start(ctx context.Context) (time.Duration, error) {
 	began := time.Now()
-	args := []string{"serve"}
-	for _, setting := range o.settings {
-		args = append(args, "--set", setting)
-	}
-	// Not bound to the context: ShutDown or Kill end it.
-	o.cmd = exec.Command(o.binary, args...) //nolint:noctx // see above
-	o.cmd.Dir = o.dir
-	o.cmd.Stdout, o.cmd.Stderr = o.log, o.log
-	o.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := o.cmd.Start(); err != nil {
-		return 0, err
-	}
-	o.ended = make(chan error, 1)
-	go func(cmd *exec.Cmd, ended chan<- error) { ended <- cmd.Wait() }(o.cmd, o.ended)
-	for {
-		if o.Call(ctx, http.MethodGet, "/readyz", nil, http.StatusOK, nil) == nil {
-			took := time.Since(began)
-			o.awaitPlugins(ctx)
-			o.Look()
-			return took, nil
-		}
-		select {
-		case err := <-o.ended:
-			o.cmd = nil
-			return 0, fmt.Errorf("the orchestrator ended at once: %w", err)
-		case <-ctx.Done():
-			return 0, errors.New("the orchestrator did not become ready")
-		case <-time.After(glance):
+	for _, s := range o.servers {
+		if err := s.start(); err != nil {
+			return 0, err
 		}
 	}
-}
-
-// awaitPlugins waits until no plugin is starting for the first time, and the job types of
-// those that are up can be submitted: an orchestrator is ready even if its plugins are slow to
-// declare them. It does not wait if it may not see the plugins.
-func (o *Orchestrator) awaitPlugins(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, declaredWithin)
-	defer cancel()
-	for ctx.Err() == nil {
-		var found struct{ Plugins []plugin }
-		err := o.Call(ctx, http.MethodGet, "/debug/plugins", nil, http.StatusOK, &found)
-		waits := func(p plugin) bool {
-			return p.State == "starting" || p.State == "up" && !o.declared(ctx, p.JobTypes)
-		}
-		if err != nil || !slices.ContainsFunc(found.Plugins, waits) {
-			return
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(glance):
+	for _, s := range o.servers {
+		if err := s.awaitReady(ctx); err != nil {
+			return 0, err
 		}
 	}
+	took := time.Since(began)
+	o.awaitPlugins(ctx)
+	o.Look()
+	return took, nil
 }
 
-// plugin is what GET /debug/plugins says of a plugin.
-type plugin struct {
-	State    string
-	JobTypes []string
+// Servers are clients of all processes, first of the one that serves the API. The others answer
+// /healthz, /readyz and /metrics.
+func (o *Orchestrator) Servers() []Client {
+	var all []Client
+	for _, s := range o.servers {
+		all = append(all, s.Client)
+	}
+	return all
 }
 
-// declared reports whether jobs of all these types can be submitted.
-func (o *Orchestrator) declared(ctx context.Context, types []string) bool {
-	return !slices.ContainsFunc(types, func(jobType string) bool {
-		return o.Call(ctx, http.MethodGet, "/job-types/"+url.PathEscape(jobType), nil, http.StatusOK, nil) != nil
-	})
+// Logs are where the processes write their logs, in the order of Servers.
+func (o *Orchestrator) Logs() []io.Writer {
+	var all []io.Writer
+	for _, s := range o.servers {
+		all = append(all, s.log)
+	}
+	return all
 }
 
-// Log is where the process writes its log.
-func (o *Orchestrator) Log() io.Writer { return o.log }
+// Running reports whether a process was started and has not been ended by a method.
+func (o *Orchestrator) Running() bool { return len(o.running()) > 0 }
 
-// Running reports whether the process was started and has not been ended by a method.
-func (o *Orchestrator) Running() bool { return o.cmd != nil }
+func (o *Orchestrator) running() []*server {
+	var running []*server
+	for _, s := range o.servers {
+		if s.cmd != nil {
+			running = append(running, s)
+		}
+	}
+	return running
+}
 
-// PID is the process's id. The process must be running.
-func (o *Orchestrator) PID() int { return o.cmd.Process.Pid }
+// PID is the id of the process that serves the API, which must be running.
+func (o *Orchestrator) PID() int { return o.servers[0].pid() }
 
-// Kill ends the process with SIGKILL.
+// Kill ends the processes with SIGKILL, all at once.
 func (o *Orchestrator) Kill() error {
 	o.Look()
-	if err := o.cmd.Process.Kill(); err != nil {
-		return err
+	running := o.running()
+	for _, s := range running {
+		if err := s.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			return err
+		}
 	}
-	err := <-o.ended
-	o.cmd = nil
-	if killed := new(exec.ExitError); !errors.As(err, &killed) {
-		return fmt.Errorf("the orchestrator had ended before it was killed: %w", err)
+	var ends []error
+	for _, s := range running {
+		ends = append(ends, s.awaitKilled())
+	}
+	return errors.Join(ends...)
+}
+
+// Signal sends the processes a signal. It is no error that some of them have ended.
+func (o *Orchestrator) Signal(signal syscall.Signal) error {
+	running := o.running()
+	done := 0
+	for _, s := range running {
+		err := s.cmd.Process.Signal(signal)
+		switch {
+		case errors.Is(err, os.ErrProcessDone):
+			done++
+		case err != nil:
+			return err
+		}
+	}
+	if done == len(running) {
+		return os.ErrProcessDone
 	}
 	return nil
 }
 
-// Signal sends the process a signal.
-func (o *Orchestrator) Signal(signal syscall.Signal) error { return o.cmd.Process.Signal(signal) }
-
-// ShutDown ends the process with SIGTERM, and returns an error unless it exits with 0.
+// ShutDown ends the processes with SIGTERM, and returns an error unless all exit with 0.
 func (o *Orchestrator) ShutDown(ctx context.Context) error {
 	o.Look()
 	if err := o.Signal(syscall.SIGTERM); err != nil {
@@ -169,22 +146,29 @@ func (o *Orchestrator) ShutDown(ctx context.Context) error {
 	return o.Ended(ctx)
 }
 
-// Ended waits until the process has ended, and returns an error unless it exited with 0.
+// Ended waits until the processes have ended, and returns an error unless all exited with 0.
 func (o *Orchestrator) Ended(ctx context.Context) error {
-	select {
-	case err := <-o.ended:
-		o.cmd = nil
-		return err
-	case <-ctx.Done():
-		return errors.New("the orchestrator did not end")
+	var ends []error
+	for _, s := range o.running() {
+		ends = append(ends, s.awaitEnd(ctx))
 	}
+	return errors.Join(ends...)
+}
+
+// descendants are those of the processes that run now.
+func (o *Orchestrator) descendants() []Process {
+	var all []Process
+	for _, s := range o.running() {
+		all = append(all, Descendants(s.pid())...)
+	}
+	return all
 }
 
 // Look remembers the present descendants of the orchestrator.
 func (o *Orchestrator) Look() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, p := range Descendants(o.PID()) {
+	for _, p := range o.descendants() {
 		o.seen[p] = p.Name()
 	}
 }
@@ -192,7 +176,7 @@ func (o *Orchestrator) Look() {
 // Handlers lists the running descendants of the orchestrator with the name.
 func (o *Orchestrator) Handlers(name string) []Process {
 	var found []Process
-	for _, p := range Descendants(o.PID()) {
+	for _, p := range o.descendants() {
 		if p.Name() == name {
 			found = append(found, p)
 		}

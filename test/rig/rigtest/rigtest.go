@@ -6,7 +6,6 @@ import (
 	"context"
 	"io"
 	"math/rand/v2"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/test/rig"
 )
 
@@ -33,6 +33,22 @@ func New(t testing.TB, binary, dir string, settings ...string) *rig.Orchestrator
 	t.Helper()
 	o, err := rig.New(t.Context(), binary, dir, Log(t), settings...)
 	require.NoError(t, err)
+	goneAfter(t, o)
+	return o
+}
+
+// Apart is New for an orchestrator of three processes with a role each.
+func Apart(t testing.TB, binary, dir string, settings ...string) *rig.Orchestrator {
+	t.Helper()
+	log := func(role job.Role) io.Writer { return logOf(t, "the process with the role "+string(role)) }
+	o, err := rig.Apart(t.Context(), binary, dir, log, settings...)
+	require.NoError(t, err)
+	goneAfter(t, o)
+	return o
+}
+
+func goneAfter(t testing.TB, o *rig.Orchestrator) {
+	t.Helper()
 	t.Cleanup(func() {
 		if o.Running() {
 			_ = o.Kill() // The test has failed already, or does not need a clean end.
@@ -42,11 +58,15 @@ func New(t testing.TB, binary, dir string, settings ...string) *rig.Orchestrator
 		_, err := o.NoneLeft(ctx)
 		require.NoError(t, err)
 	})
-	return o
 }
 
 // Log returns a file for a log, whose end is shown if the test fails.
 func Log(t testing.TB) io.Writer {
+	t.Helper()
+	return logOf(t, "the orchestrator")
+}
+
+func logOf(t testing.TB, whose string) io.Writer {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "orchestrator.log")
 	file, err := os.Create(path)
@@ -54,10 +74,22 @@ func Log(t testing.TB) io.Writer {
 	t.Cleanup(func() {
 		_ = file.Close()
 		if text, err := os.ReadFile(path); err == nil && t.Failed() {
-			t.Logf("end of the log:\n%s", text[max(0, len(text)-shown):])
+			t.Logf("end of the log of %s:\n%s", whose, text[max(0, len(text)-shown):])
 		}
 	})
 	return file
+}
+
+// Logged is what the orchestrator has logged so far, one process after another.
+func Logged(t testing.TB, o *rig.Orchestrator) string {
+	t.Helper()
+	var all []byte
+	for _, log := range o.Logs() {
+		text, err := os.ReadFile(log.(*os.File).Name())
+		require.NoError(t, err)
+		all = append(all, text...)
+	}
+	return string(all)
 }
 
 // Beside starts a program that runs beside the test until its end, in a process group of its
@@ -120,10 +152,10 @@ func Await(t testing.TB, o *rig.Orchestrator, id, status string) rig.Job {
 func AwaitHandlers(t testing.TB, o *rig.Orchestrator, attempts int) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		var found struct{ Plugins []struct{ Running int } }
-		require.NoError(t, o.Call(t.Context(), http.MethodGet, "/debug/plugins", nil, http.StatusOK, &found))
+		found, err := o.Plugins(t.Context())
+		require.NoError(t, err)
 		running := 0
-		for _, p := range found.Plugins {
+		for _, p := range found {
 			running += p.Running
 		}
 		return running == attempts
