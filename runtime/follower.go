@@ -51,13 +51,11 @@ func (f *follower) run(ctx context.Context) {
 // follow does rounds until the inbox is empty.
 func (f *follower) follow(ctx context.Context) error {
 	for more := true; more && ctx.Err() == nil; {
-		plan, err := f.plan(ctx)
-		if err != nil {
-			return err
-		}
 		try, cancel := context.WithTimeout(ctx, settleTimeout)
 		began := time.Now()
-		done, err := f.store.Follow(try, plan)
+		done, err := f.store.Follow(try, job.FollowPlan{
+			Deliveries: f.jobs.DeliveryPlan(), Events: f.cfg.Events, CancelingAfter: f.canceling,
+		})
 		cancel()
 		f.jobs.Metrics.Batch(metrics.OpFollow, len(done.Ended), began, err)
 		if err != nil {
@@ -74,21 +72,15 @@ func (f *follower) follow(ctx context.Context) error {
 	return nil
 }
 
-// plan is how the next round works.
-func (f *follower) plan(ctx context.Context) (job.FollowPlan, error) {
-	deliveries, err := f.jobs.DeliveryPlan(ctx)
-	return job.FollowPlan{Deliveries: deliveries, Events: f.cfg.Events, CancelingAfter: f.canceling}, err
-}
-
 // redeliver tries again to announce ends that could not be announced.
 func (f *follower) redeliver(ctx context.Context) error {
 	if time.Now().Before(f.tryAt) {
 		return nil
 	}
 	f.tryAt = time.Now().Add(f.jobs.Pace.Pause(job.RoleMaintenance, redeliverEvery))
-	plan, err := f.jobs.DeliveryPlan(ctx)
-	if err != nil || plan.Type == nil {
-		return err
+	plan := f.jobs.DeliveryPlan()
+	if plan.Type == nil {
+		return nil
 	}
 	try, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()

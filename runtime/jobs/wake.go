@@ -2,7 +2,6 @@ package jobs
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/internal/loop"
@@ -75,18 +74,14 @@ func (s *Service) followedEnded() {
 	}
 }
 
-// DeliveryPlan is how ends are announced to callback URLs now. Its type is nil if no plugin has
-// declared that of deliveries. Errors: job.ErrUnavailable, or the context's.
-func (s *Service) DeliveryPlan(ctx context.Context) (job.DeliveryPlan, error) {
+// DeliveryPlan is how ends are announced to callback URLs now. Its type is nil if this process
+// knows of no plugin that has declared that of deliveries.
+func (s *Service) DeliveryPlan() job.DeliveryPlan {
 	plan := job.DeliveryPlan{Rules: s.Rules(), Cell: s.cfg.Cell}
-	switch spec, err := s.TypeSpec(ctx, job.DeliveryType); {
-	case errors.Is(err, job.ErrUnknownType):
-	case err != nil:
-		return plan, err
-	default:
+	if spec, known, _ := s.JobTypes.lookUp(job.DeliveryType); known {
 		plan.Type = &spec
 	}
-	return plan, nil
+	return plan
 }
 
 // FollowedUp measures a round of the follower, and wakes whoever acts next on what it has
