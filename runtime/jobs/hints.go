@@ -38,7 +38,8 @@ type Hints struct {
 }
 
 func newHints(store Store, log *slog.Logger, m *metrics.Metrics, pace *Pace) *Hints {
-	h := &Hints{store: store, log: log, metrics: m, pace: pace, out: make(map[job.Hint]*TypedSignal), in: make(map[job.Hint]*TypedSignal), offers: NewTypedSignal()}
+	h := &Hints{store: store, log: log, metrics: m, pace: pace, offers: NewTypedSignal()}
+	h.out, h.in = make(map[job.Hint]*TypedSignal), make(map[job.Hint]*TypedSignal)
 	for _, hint := range job.Hints() {
 		h.out[hint], h.in[hint] = NewTypedSignal(), NewTypedSignal()
 	}
@@ -126,6 +127,9 @@ func (h *Hints) run(ctx context.Context) {
 }
 
 func (h *Hints) pass(ctx context.Context, n job.Notice) error {
+	if n.Types != nil && len(n.Types) == 0 {
+		return nil // the one before has said it
+	}
 	ctx, cancel := context.WithTimeout(ctx, hintTimeout)
 	defer cancel()
 	err := h.store.Send(ctx, n)

@@ -45,3 +45,16 @@ func TestAHintThatTheEndInterruptsIsSentAtLast(t *testing.T) {
 		require.Equal(t, 2, store.tries)
 	})
 }
+
+// What is raised while a hint is on its way to be sent goes with it, and needs no other.
+func TestAHintThatSaysNothingNewIsNotSent(t *testing.T) {
+	store := &slow{tries: 1}
+	hints := newHints(store, slog.New(slog.DiscardHandler), unmeasured(t), new(Pace))
+	hints.Offer([]string{"A"})
+	require.Equal(t, []string{"A"}, hints.out[job.JobsReady].Take())
+	hints.Flush(t.Context())
+	require.Equal(t, 1, store.tries)
+	hints.Offer([]string{"A"})
+	hints.Flush(t.Context())
+	require.Equal(t, 2, store.tries)
+}
