@@ -64,6 +64,8 @@ type claimer struct {
 	// alone. again are those that will be expected at againAt.
 	expected, again map[string]bool
 	againAt         time.Time
+	// hinted says that somebody has announced jobs since the last poll or other look.
+	hinted bool
 	// batches are the batch hints by plan: twice as many jobs as the last claim brought.
 	batches map[string]int
 	// known holds, by plugin, the pools that newPool was raised for.
@@ -132,6 +134,7 @@ func (c *claimer) expect(types []string) {
 	for _, jobType := range types {
 		c.expected[jobType] = true
 	}
+	c.hinted = c.hinted || types == nil || len(types) > 0
 }
 
 // left returns those of the types that others should claim as well: there may be more of their
@@ -152,6 +155,17 @@ func (c *claimer) left(types []string) []string {
 	return slices.DeleteFunc(types, func(jobType string) bool { return taken[jobType] })
 }
 
+// forget drops what is known of plans that there are not any more: when their plugin is there
+// again, or their types are no longer stopped, they may have jobs.
+func (c *claimer) forget(plans []claimPlan) {
+	maps.DeleteFunc(c.exhausted, func(key, _ string) bool {
+		return !slices.ContainsFunc(plans, func(plan claimPlan) bool { return plan.key() == key })
+	})
+	maps.DeleteFunc(c.expected, func(jobType string, _ bool) bool {
+		return !slices.ContainsFunc(plans, func(plan claimPlan) bool { return slices.Contains(plan.types, jobType) })
+	})
+}
+
 // due returns the plan without the types that need no claim, which may be all.
 func (c *claimer) due(plan claimPlan) claimPlan {
 	if c.exhausted[plan.key()] != identity(plan.pool) {
@@ -168,12 +182,14 @@ func (c *claimer) due(plan claimPlan) claimPlan {
 // exhaust takes note that a claim for the plan brought fewer jobs than it asked for.
 func (c *claimer) exhaust(plan claimPlan, claimed int) {
 	c.exhausted[plan.key()] = identity(plan.pool)
-	if claimed > 0 && len(c.again) == 0 {
+	// A claim for several types that brings none may have met the lock of another claimer, too.
+	again := claimed > 0 || c.hinted && len(plan.types) > 1
+	if again && len(c.again) == 0 {
 		c.againAt = time.Now().Add(lookAgainAfter)
 	}
 	for _, jobType := range plan.types {
 		delete(c.expected, jobType)
-		if claimed > 0 {
+		if again {
 			c.again[jobType] = true
 		}
 	}
@@ -188,11 +204,12 @@ func (c *claimer) round(ctx context.Context, claim claimFunc) (wanted int, err e
 	c.drained.Store(c.unanswered.IsZero() && c.rules().Draining(c.cfg.Worker.ID))
 	waiting := c.dispatcher.waitingFor(c.bounded) // before the pools are asked: see plansOf
 	pools := c.inTurn(c.pools())
-	maps.DeleteFunc(c.expected, func(jobType string, _ bool) bool { return !served(pools, jobType) })
 	c.nextLook = c.dispatcher.releaseStale(pools)
 	c.dispatcher.dispatch(ctx)
 	var taken map[string]int // slots of plugins with several plans, since the pools were asked
-	for _, plan := range plansOf(pools, waiting, c.turn, c.stopped()) {
+	plans := plansOf(pools, waiting, c.turn, c.stopped())
+	c.forget(plans)
+	for _, plan := range plans {
 		if c.known[plan.pool.Plugin] != identity(plan.pool) {
 			c.known[plan.pool.Plugin] = identity(plan.pool)
 			c.newPool.Raise()
@@ -217,8 +234,12 @@ func (c *claimer) round(ctx context.Context, claim claimFunc) (wanted int, err e
 			taken[plan.pool.Plugin] += claimed
 		}
 		c.batches[plan.key()] = 2 * claimed
-		if claimed == limit || claimed == 0 && limit < most && len(plan.types) > 1 {
-			continue // there may be more
+		switch {
+		case claimed == limit: // there may be more, and other types meanwhile
+			delete(c.exhausted, plan.key())
+			continue
+		case claimed == 0 && limit < most && len(plan.types) > 1:
+			continue
 		}
 		c.exhaust(plan, claimed)
 		if claimed > 1 {
@@ -333,10 +354,12 @@ func (c *claimer) wait(ctx context.Context) {
 	case <-again.C:
 		maps.Copy(c.expected, c.again)
 		clear(c.again)
+		c.hinted = false
 	case <-c.hints.Ready().Woken():
 		c.expect(c.hints.Ready().Take())
 	case <-poll.C:
 		c.expectJobs()
+		c.hinted = false
 	case <-ctx.Done():
 	}
 }

@@ -63,10 +63,6 @@ func plansOf(pools []job.Pool, waiting map[jobTypeOf]int, turn int, stopped func
 	return plans
 }
 
-func served(pools []job.Pool, jobType string) bool {
-	return slices.ContainsFunc(pools, func(pool job.Pool) bool { return slices.Contains(pool.Types, jobType) })
-}
-
 // identity differs between a pool and the same plugin's pool before it was replaced.
 func identity(pool job.Pool) string {
 	return pool.Version + "\n" + strings.Join(pool.Types, "\n")

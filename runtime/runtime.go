@@ -205,6 +205,7 @@ func (r *Runtime) Run(ctx, abort context.Context) {
 	writing.end()
 	handedOver.end()
 	r.path.log.close()
+	r.Hints.Flush(abort) // what was released is announced last
 	if running, _ := r.path.inFlight.counts(); running == 0 && abort.Err() == nil {
 		last.signOff(abort)
 	}

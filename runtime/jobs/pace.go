@@ -39,8 +39,9 @@ func (p *Pace) Know(crowd job.Crowd) {
 	p.all.Store(int64(crowd.All))
 }
 
-// Poll is how long a loop of the role, or of all processes for the API's, waits until it looks for what no hint announced:
-// PollInterval, give or take a tenth, or longer in a crowd.
+// Poll is how long a loop waits until it looks for what no hint announced: PollInterval, give or
+// take a tenth, or longer in a crowd of processes with the role. With the API's role it is
+// for loops that every process has.
 func (p *Pace) Poll(of job.Role) time.Duration { return p.Pause(of, p.poll) }
 
 // Pause is Poll for a loop with another period.
@@ -114,9 +115,10 @@ func (t turns) take(n job.Notice, wait time.Duration, heard *TypedSignal) {
 			heard.Raise(n.Types) // it may have been raised just before
 		}
 	case wait > 0:
-		about := NewTypedSignal()
-		about.Raise(n.Types)
-		t[n.Hint] = &turn{timer: time.AfterFunc(wait, func() { heard.Raise(about.Take()) }), at: time.Now().Add(wait), about: about}
+		next := &turn{at: time.Now().Add(wait), about: NewTypedSignal()} // not later than the timer is
+		next.about.Raise(n.Types)
+		next.timer = time.AfterFunc(wait, func() { heard.Raise(next.about.Take()) })
+		t[n.Hint] = next
 	case n.Types == nil && waits:
 		waiting.timer.Stop()
 		delete(t, n.Hint)
