@@ -66,7 +66,6 @@ func startSome(t *testing.T, n int, settings ...string) []*cell {
 			"database.url=" + c.url, fmt.Sprintf("database.cell=%d", i), "security.password=" + password, "log.format=json", "log.level=warn",
 			"plugins.0.name=echo", "plugins.0.path=" + filepath.Join(bin, "echo"),
 		}, settings...)...)
-		c.Password = password
 		rigtest.Start(t, c.Orchestrator)
 		cells[i] = c
 	}

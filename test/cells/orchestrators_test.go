@@ -17,7 +17,6 @@ func (c *cell) second(t *testing.T) *rig.Orchestrator {
 	t.Helper()
 	o := rigtest.New(t, filepath.Join(bin, "orchestrator"), t.TempDir(), "database.url="+c.url, fmt.Sprintf("database.cell=%d", c.number),
 		"security.password="+password, "log.format=json", "log.level=warn", "plugins.0.name=echo", "plugins.0.path="+filepath.Join(bin, "echo"))
-	o.Password = password
 	rigtest.Start(t, o)
 	return o
 }

@@ -29,13 +29,19 @@ type server struct {
 	ended chan error
 }
 
-// settle gives the process an address of its own, and the operator's password.
+// settle gives the process an address of its own, and the operator's password unless the
+// settings have one.
 func (s *server) settle(ctx context.Context, password string) error {
 	address, err := loopback.FreeAddress(ctx)
 	if err != nil {
 		return err
 	}
 	s.Client = Client{Address: address, Password: password}
+	for _, setting := range s.settings {
+		if given, ok := strings.CutPrefix(setting, "security.password="); ok {
+			s.Password = given
+		}
+	}
 	s.settings = append([]string{
 		"server.address=" + address, "security.user=" + operator, "security.password=" + password,
 	}, s.settings...)

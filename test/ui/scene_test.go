@@ -61,11 +61,6 @@ func sceneOn(t testing.TB, url string, settings ...string) *scene {
 		"security.tokens.2.name=shop", "security.tokens.2.token=" + ofShop, "security.tokens.2.tenant=shop",
 		`security.tokens.2.scopes=["submit", "read", "observe", "operate", "payloads"]`,
 	}, settings...)...)
-	for _, setting := range settings {
-		if password, found := strings.CutPrefix(setting, "security.password="); found {
-			o.Password = password
-		}
-	}
 	rigtest.Start(t, o)
 	return &scene{Orchestrator: o, origin: "http://" + o.Address}
 }
