@@ -32,8 +32,8 @@ const (
 	// than they can be claimed one by one. A lone job is claimed at once.
 	trickleFor = 2 * time.Millisecond
 	// lookAgainAfter is when the claimer looks for jobs of the same types again after a claim
-	// that brought some, but fewer than it asked for: others may have been under another
-	// claimer's lock, or on their way into the list.
+	// that brought some, but fewer than it asked for, or none although there was a hint: others
+	// may have been under another claimer's lock, or on their way into the list.
 	lookAgainAfter = 100 * time.Millisecond
 )
 
@@ -46,8 +46,9 @@ type claimer struct {
 	inFlight   *inFlight
 	dispatcher *dispatcher
 	settler    *settler
-	hints      *jobs.Hints // there may be jobs to claim
-	newPool    loop.Signal // to raise when a pool came up, or its plugin was replaced
+	hints      *jobs.Hints       // there may be jobs to claim
+	offers     *jobs.TypedSignal // this process has stored some, and told nobody else
+	newPool    loop.Signal       // to raise when a pool came up, or its plugin was replaced
 	rules      func() *job.Rules
 	pace       *jobs.Pace
 	// drained says that no claim is under way, and that none follows while this worker is
@@ -98,10 +99,10 @@ func newClaimer(
 type claimFunc func(ctx context.Context, plan claimPlan, limit int) (int, error)
 
 func (c *claimer) run(ctx context.Context, claim claimFunc) {
-	offers := c.hints.Offers()
+	c.offers = c.hints.Offers()
 	defer c.hints.EndOffers()
 	for ctx.Err() == nil {
-		offered := offers.Take()
+		offered := c.offers.Take()
 		c.expect(offered)
 		wanted, err := c.round(ctx, claim)
 		c.hints.Pass(c.left(offered))
@@ -355,6 +356,7 @@ func (c *claimer) wait(ctx context.Context) {
 		maps.Copy(c.expected, c.again)
 		clear(c.again)
 		c.hinted = false
+	case <-c.offers.Woken(): // run takes them
 	case <-c.hints.Ready().Woken():
 		c.expect(c.hints.Ready().Take())
 	case <-poll.C:

@@ -165,9 +165,7 @@ func TestAHintAboutATypeCausesNoClaimsForOthers(t *testing.T) {
 		if i%2 == 1 {
 			from, jobType = elsewhere, "D"
 		}
-		receipt, err := from.Submit(t.Context(), submission(t, ofType(jobType)))
-		require.NoError(t, err)
-		awaitState(t, db, receipt.ID, job.Succeeded)
+		awaitState(t, db, submitted(t, from, ofType(jobType)), job.Succeeded)
 	}
 	mu.Lock()
 	defer mu.Unlock()
@@ -186,22 +184,16 @@ func TestAPluginThatComesBackFindsWhatWasHintedMeanwhile(t *testing.T) {
 	there := []*handlers{playing("p", 10, succeeds, "A"), playing("q", 10, succeeds, "B", "C")}
 	s := supervise(t, there...)
 	p := launch(t, db, s, polling(aLongTime))
-	submit := func(jobType string) job.ID {
-		t.Helper()
-		receipt, err := p.Submit(t.Context(), submission(t, ofType(jobType)))
-		require.NoError(t, err)
-		return receipt.ID
-	}
 	have := func(plugins []*handlers) {
 		s.mu.Lock()
 		s.plugins = plugins
 		s.mu.Unlock()
 		s.changed <- struct{}{}
 	}
-	awaitState(t, db, submit("B"), job.Succeeded)
+	awaitState(t, db, submitted(t, p, ofType("B")), job.Succeeded)
 	have(there[:1])
-	id := submit("B")
-	awaitState(t, db, submit("A"), job.Succeeded) // the hint about the other was heard by then
+	id := submitted(t, p, ofType("B"))
+	awaitState(t, db, submitted(t, p, ofType("A")), job.Succeeded) // the hint about the other was heard by then
 	have(there)
 	awaitSoon(t, db, id)
 }

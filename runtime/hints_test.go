@@ -80,9 +80,7 @@ func TestAHintThatCouldNotBeSentIsSentAgain(t *testing.T) {
 		}
 		return db.Send(t.Context(), n)
 	}}, supervise(t), polling(aLongTime))
-	receipt, err := front.Submit(t.Context(), submission(t))
-	require.NoError(t, err)
-	awaitState(t, db, receipt.ID, job.Succeeded)
+	awaitState(t, db, submitted(t, front), job.Succeeded)
 	await(t, func() bool { return tries.Load() > 2 }, "the hint is sent at last, whoever found the job")
 }
 
@@ -174,18 +172,12 @@ func TestOthersAreToldOfWhatTheSubmitterLeaves(t *testing.T) {
 	}}
 	s := supervise(t, playing("p", 10, succeeds, "TAKEN"), playing("q", 1, stops, "LEFT"))
 	p := launch(t, ledger, s, polling(aLongTime))
-	submit := func(jobType string) job.ID {
-		t.Helper()
-		receipt, err := p.Submit(t.Context(), submission(t, ofType(jobType)))
-		require.NoError(t, err)
-		return receipt.ID
-	}
 	for range 3 {
-		awaitState(t, db, submit("TAKEN"), job.Succeeded)
+		awaitState(t, db, submitted(t, p, ofType("TAKEN")), job.Succeeded)
 	}
-	awaitState(t, db, submit("LEFT"), job.Running)
-	submit("LEFT")    // there is no slot for it
-	submit("NOBODYS") // this worker has no plugin for it
+	awaitState(t, db, submitted(t, p, ofType("LEFT")), job.Running)
+	submitted(t, p, ofType("LEFT"))    // there is no slot for it
+	submitted(t, p, ofType("NOBODYS")) // this worker has no plugin for it
 	var types []string
 	for !slices.Contains(types, "LEFT") || !slices.Contains(types, "NOBODYS") {
 		types = append(types, awaitSignal(t, told, "word of what is left").Types...)

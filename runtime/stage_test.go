@@ -167,6 +167,14 @@ func submission(t testing.TB, changes ...func(*job.Submission)) job.Submission {
 	return s
 }
 
+// submitted is the id of a plain job that the process has accepted, with the changes made to it.
+func submitted(t testing.TB, p *process, changes ...func(*job.Submission)) job.ID {
+	t.Helper()
+	receipt, err := p.Submit(t.Context(), submission(t, changes...))
+	require.NoError(t, err)
+	return receipt.ID
+}
+
 // given stores a job behind the back of every Runtime.
 func given(t testing.TB, db *database, changes ...func(*job.Submission)) job.ID {
 	t.Helper()

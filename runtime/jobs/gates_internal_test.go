@@ -57,7 +57,7 @@ func TestJobsGetTheGatesOfTheMoment(t *testing.T) {
 
 			submit(s, submission(t))
 			require.Empty(t, store.stored[0].Gates, "no rule is known")
-			raised(t, s.Hints.Heard(job.JobsReady))
+			raised(t, s.Hints.out[job.JobsReady].Woken())
 			require.Empty(t, s.Hints.Heard(job.GatesChanged))
 
 			require.NoError(t, s.LoadRules(t.Context()))
@@ -68,7 +68,7 @@ func TestJobsGetTheGatesOfTheMoment(t *testing.T) {
 			require.Equal(t, store.stored[2].Gates, store.stored[3].Gates, "a job that is not due yet has its gates too")
 			require.Empty(t, own.Gates, "the caller's own stays as it is")
 			raised(t, s.Hints.Heard(job.GatesChanged))
-			require.Empty(t, s.Hints.Heard(job.JobsReady), "none of them is ready")
+			require.Empty(t, s.Hints.out[job.JobsReady].Woken(), "none of them is ready")
 		})
 	}
 }

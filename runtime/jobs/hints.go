@@ -50,7 +50,8 @@ func newHints(store Store, log *slog.Logger, m *metrics.Metrics, pace *Pace) *Hi
 // types.
 func (h *Hints) Heard(hint job.Hint) loop.Signal { return h.in[hint].Woken() }
 
-// Ready is the signal of the one loop in this process that claims ready jobs.
+// Ready is the signal of the one loop in this process that claims ready jobs, about those that
+// others have left, or that were not offered.
 func (h *Hints) Ready() *TypedSignal { return h.in[job.JobsReady] }
 
 // Announce passes a hint to this process at once, and soon to the others. It does
@@ -64,7 +65,6 @@ func (h *Hints) Announce(hint job.Hint) {
 // on what it leaves. Without such a loop, others are told soon.
 func (h *Hints) Offer(types []string) {
 	h.offers.Raise(types)
-	h.Ready().Raise(types)
 	if !h.claims.Load() {
 		h.Pass(h.offers.Take())
 	}
@@ -127,9 +127,6 @@ func (h *Hints) run(ctx context.Context) {
 }
 
 func (h *Hints) pass(ctx context.Context, n job.Notice) error {
-	if n.Types != nil && len(n.Types) == 0 {
-		return nil // the one before has said it
-	}
 	ctx, cancel := context.WithTimeout(ctx, hintTimeout)
 	defer cancel()
 	err := h.store.Send(ctx, n)

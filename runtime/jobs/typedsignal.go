@@ -26,11 +26,11 @@ func NewTypedSignal() *TypedSignal {
 // nil. It never blocks.
 func (s *TypedSignal) Raise(types []string) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.any = s.any || types == nil
 	for _, jobType := range types {
 		s.types[jobType] = true
 	}
-	s.mu.Unlock()
 	s.woken.Raise()
 }
 
@@ -38,10 +38,14 @@ func (s *TypedSignal) Raise(types []string) {
 func (s *TypedSignal) Woken() loop.Signal { return s.woken }
 
 // Take returns the job types that the signal was raised about since the last Take; nil if it
-// may be about any, and an empty slice if it was not raised.
+// may be about any, and an empty slice if it was not raised. It wakes nobody for them any more.
 func (s *TypedSignal) Take() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	select {
+	case <-s.woken:
+	default:
+	}
 	all := s.any
 	types := make([]string, 0, len(s.types))
 	for jobType := range s.types {

@@ -17,6 +17,7 @@ func TestATypedSignalGathersWhatItIsAbout(t *testing.T) {
 	s.Raise([]string{"A", "B"})
 	require.Len(t, s.Woken(), 1)
 	require.Equal(t, []string{"A", "B"}, s.Take())
+	require.Empty(t, s.Woken(), "nothing is left that it could be about")
 	require.Equal(t, []string{}, s.Take())
 
 	s.Raise([]string{"A"})

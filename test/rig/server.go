@@ -43,7 +43,7 @@ func (s *server) settle(ctx context.Context, password string) error {
 		}
 	}
 	s.settings = append([]string{
-		"server.address=" + address, "security.user=" + operator, "security.password=" + password,
+		"server.address=" + address, "security.user=" + operator, "security.password=" + s.Password,
 	}, s.settings...)
 	return nil
 }

@@ -46,8 +46,8 @@ const (
 	// startAtOnce is how many orchestrators are starting at a time.
 	startAtOnce = 4
 	// settleFor is how long a fleet is left alone before it is measured. Orchestrators know
-	// after 20 seconds how many they are, but each of their sessions, hundreds of fifty, must
-	// still parse and plan every statement that it runs for the first time.
+	// after 20 seconds how many they are. But fifty of them have hundreds of sessions, and each
+	// session must parse and plan every statement that it runs for the first time.
 	settleFor = 3 * time.Minute
 	// quietFor is how long it is measured without any job.
 	quietFor = 25 * time.Second
