@@ -21,16 +21,21 @@ func (p *program) exportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export FILE",
 		Short: "Close the ledger, and write all of it to a file",
-		Long: `Close the ledger, and write all of it to a file, for orchestrator import. Stop all
-orchestrators first. From then on the database refuses every change, so no job is
-accepted that the file lacks, and none runs in two places. If the command is
-interrupted, run it again: it goes on where it was.
+		Long: `Close the ledger, and write all of it to a file, for orchestrator import. Stop
+all orchestrators first. From then on the database refuses every change, so no
+job is accepted that the file lacks, and none runs in two places. If the command
+is interrupted, run it again: it goes on where it was, and succeeds at once if
+FILE is the complete export of the ledger already.
 
-export --reopen gives the move up: the ledger can be worked on again. Never do that
-when the file was imported elsewhere.`,
+export --reopen without FILE gives the move up: the ledger can be worked on
+again. Never do that when the file was imported elsewhere.`,
 		Args: func(c *cobra.Command, args []string) error {
+			if reopen && len(args) > 0 {
+				return fmt.Errorf("--reopen takes no file, and %q is one: it lets the ledger in the database change again, and leaves files as they are; "+
+					"usage: %s --reopen, or %s FILE without --reopen to export", args[0], c.CommandPath(), c.CommandPath())
+			}
 			if reopen {
-				return command.NoArguments(c, args)
+				return nil
 			}
 			return command.OneArgument(c, args)
 		},
@@ -56,11 +61,12 @@ func (p *program) importCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Write a file of orchestrator export into an empty database",
-		Long: `Write a file of orchestrator export into an empty database, which has the schema:
-run orchestrator migrate up there first. The file is checked before anything is
-written. Until all rows are in and were compared with the file, no orchestrator can
-work on the database. If the command is interrupted, run it again: it goes on where
-it was.`,
+		Long: `Write a file of orchestrator export into an empty database. It must have the
+schema: run orchestrator migrate up there first. The file is checked before
+anything is written. Until all rows are in and were compared with the file, no
+orchestrator can work on the database. If the command is interrupted, run it
+again: it goes on where it was, and succeeds at once if the file was imported
+there already.`,
 		Args: command.OneArgument,
 		RunE: func(c *cobra.Command, args []string) error {
 			if check {
@@ -157,11 +163,27 @@ func (p *program) printTransfer(verb string, r transfer.Report, asJSON bool) err
 	if asJSON {
 		return json.NewEncoder(p.stdout).Encode(r)
 	}
+	if r.Already {
+		return p.printAlready(verb, r)
+	}
 	earlier := ""
 	if r.Resumed > 0 {
 		earlier = ", " + show.Count(r.Resumed) + " of them before"
 	}
 	_, err := fmt.Fprintf(p.stdout, "%s %s and %s in all%s: %s, sha256 %s\n",
 		verb, show.Plural(r.Jobs, "job"), show.Plural(r.Rows, "row"), earlier, r.File, r.SHA256)
+	return err
+}
+
+// printAlready is for a command that had nothing left to do.
+func (p *program) printAlready(verb string, r transfer.Report) error {
+	content := fmt.Sprintf("%s and %s in all, sha256 %s", show.Plural(r.Jobs, "job"), show.Plural(r.Rows, "row"), r.SHA256)
+	text := fmt.Sprintf("%s is the complete export of this database already: %s. The ledger is closed, so nothing has changed since.\n"+
+		"Next: orchestrator import %s, with the configuration of the new database. For another file of the same jobs, name one that does not exist.\n",
+		r.File, content, r.File)
+	if verb == "imported" {
+		text = fmt.Sprintf("%s was imported into this database already: %s. Nothing was changed.\nNext: start the orchestrators on it.\n", r.File, content)
+	}
+	_, err := fmt.Fprint(p.stdout, text)
 	return err
 }

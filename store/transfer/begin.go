@@ -10,7 +10,8 @@ import (
 	"github.com/holdfast-jobs/holdfast/store/postgres"
 )
 
-// beginImport closes the database for an import, or finds one that was interrupted.
+// beginImport closes the database for an import, or finds one that was interrupted. It returns
+// errImported if it finds one that was finished.
 func beginImport(ctx context.Context, conn *pgx.Conn, cell job.Cell, file scanned) (*closure, map[string]shape, error) {
 	begun, err := readClosure(ctx, conn)
 	if err != nil {
@@ -18,6 +19,11 @@ func beginImport(ctx context.Context, conn *pgx.Conn, cell job.Cell, file scanne
 	}
 	var columns map[string]shape
 	err = within(ctx, conn, pgx.TxOptions{}, func(tx pgx.Tx) error {
+		if begun == nil {
+			if err := file.importedAlready(ctx, tx, cell); err != nil {
+				return err
+			}
+		}
 		if columns, err = compatible(ctx, tx, file.header); err != nil {
 			return err
 		}
@@ -112,8 +118,8 @@ func closeEmpty(ctx context.Context, tx pgx.Tx, c closure) error {
 			return err
 		}
 		if rows > 0 && table != "goose_db_version" && table != "cell" {
-			return fmt.Errorf("the database is not empty, as %s has rows (%d): import into a new database, on which only "+
-				"`orchestrator migrate up` was run", table, rows)
+			return fmt.Errorf("the database is not empty, as %s has rows (%d), and no import of this file was finished there: "+
+				"import into a new database, on which only `orchestrator migrate up` was run", table, rows)
 		}
 	}
 	return nil

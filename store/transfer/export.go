@@ -42,6 +42,8 @@ type Report struct {
 	File   string `json:"file"`
 	Export string `json:"export"`
 	Schema int64  `json:"schema"`
+	// Already says that an earlier run had done all of it, and this one has changed nothing.
+	Already bool `json:"already"`
 	// Rows are all of the file, Jobs those of the ledger, Resumed those that an earlier run
 	// had done.
 	Rows    int64            `json:"rows"`
@@ -69,12 +71,13 @@ const unfinished = ".partial"
 
 // Export closes the ledger and writes it to a new file. If it is interrupted, it goes on
 // when it is called again with the same path; until the file is whole, it is named
-// path.partial. It refuses a ledger on which somebody works, and one that another export or
-// import is working on.
+// path.partial. If the file is there, and whole, and of this ledger as it is, there is nothing
+// left to do; any other file is refused. Export refuses a ledger on which somebody works, and
+// one that another export or import is working on.
 func Export(ctx context.Context, url, path string, note func(Progress)) (Report, error) {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		if err == nil {
-			err = fmt.Errorf("%s exists; name a new file", path)
+			return exportedAlready(ctx, url, path, note)
 		}
 		return Report{}, err
 	}
@@ -135,6 +138,11 @@ func keep(file *os.File, path string) error {
 	if err := os.Rename(file.Name(), path); err != nil {
 		return err
 	}
+	return syncDirectory(path)
+}
+
+// syncDirectory makes the name of a file durable.
+func syncDirectory(path string) error {
 	directory, err := os.Open(filepath.Dir(path))
 	if err != nil {
 		return err

@@ -26,8 +26,8 @@ func Read(ctx context.Context, path string, note func(Progress)) (Report, error)
 
 // Import writes a file into an empty database that has the schema of the file. The file is
 // checked first. If Import is interrupted, it goes on when it is called again with the
-// same file. Until it is done, the database refuses everybody else's changes, and all other
-// imports and exports.
+// same file; if an earlier call was done, it changes nothing. Until it is done, the database
+// refuses everybody else's changes, and all other imports and exports.
 //
 // The cell is the one that the configuration says the database is, if any: another file, or
 // another database, is refused.
@@ -43,6 +43,11 @@ func Import(ctx context.Context, url string, cell job.Cell, path string, note fu
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	i, err := newImporter(ctx, conn, cell, file, found, note)
+	if errors.Is(err, errImported) {
+		r := found.report(path, found.header.Rows())
+		r.Already = true
+		return r, nil
+	}
 	if err != nil {
 		return Report{}, err
 	}
@@ -275,6 +280,9 @@ func (i *importer) finish(ctx context.Context) error {
 		}
 		if err := openLedger(ctx, tx); err != nil {
 			return fmt.Errorf("open the ledger: %w", err)
+		}
+		if err := i.found.markImported(ctx, tx); err != nil {
+			return err
 		}
 		if cell := i.found.header.cell(); cell != (job.Cell{}) {
 			if _, err := postgres.TakeCellIn(ctx, tx, cell); err != nil {

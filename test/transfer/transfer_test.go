@@ -88,7 +88,7 @@ func TestALedgerMovesFromTheEmbeddedPostgreSQLToAServer(t *testing.T) {
 			require.NoError(t, os.RemoveAll(place))
 		}
 	})
-	config := fmt.Sprintf("plugins:\n  - {name: builtin, path: %s}\nembedded: {data_dir: data}\nworker: {drain_timeout: 1ms}\n", filepath.Join(bin, "handlers"))
+	config := fmt.Sprintf("plugins:\n  - {name: builtin, path: %s, start_timeout: 2m}\nembedded: {data_dir: data}\nworker: {drain_timeout: 1ms}\n", filepath.Join(bin, "handlers"))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(config), 0o600))
 	program := filepath.Join(bin, "orchestrator")
 	old := rigtest.New(t, program, dir)
@@ -277,7 +277,9 @@ func TestACommandIsRefusedWhileAnotherIsAtWorkEvenIfItStandsStill(t *testing.T) 
 	require.NoError(t, first.Wait(), output.String())
 	require.Contains(t, output.String(), "imported 25,000 jobs")
 	sound(t, target)
-	require.Contains(t, run(t, dir, 1, into("import", path)...), "the database is not empty")
+	require.Contains(t, run(t, dir, 0, into("import", path)...), "was imported into this database already: 25,000 jobs")
+	require.Contains(t, run(t, dir, 0, "--set", "database.url="+source, "export", path), "is the complete export of this database already: 25,000 jobs")
+	require.Contains(t, run(t, dir, 0, "--set", "log.level=error", "--set", "database.url="+source, "export", "--json", path), `"already":true`)
 	require.NoFileExists(t, path+"2.partial")
 }
 
