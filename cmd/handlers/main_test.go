@@ -88,7 +88,7 @@ func launch(t *testing.T, environment ...string) *host.Host {
 	path, err := binary()
 	require.NoError(t, err)
 	handlers, err := host.Start(t.Context(), host.DefaultSettings(t.TempDir(), slog.New(slog.DiscardHandler)),
-		[]host.Config{{Name: "builtin", Path: path, Env: environment, Processes: 1}})
+		[]host.Config{{Name: "builtin", Path: path, Env: environment, Processes: 1, StartTimeout: patience}})
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)

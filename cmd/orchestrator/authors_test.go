@@ -93,6 +93,8 @@ func TestRunRefusesImpossibleRuns(t *testing.T) {
 		"--attempt must be at least 1":                           {exitUsage, []string{handlers, "--attempt", "0"}},
 		"--timeout must be above zero; leave it out":             {exitUsage, []string{handlers, "--timeout", "0"}},
 		"--timeout must be above zero":                           {exitUsage, []string{handlers, "--timeout", "-1s"}},
+		"--start-timeout: 0s is not above 0s and at most 10m0s":  {exitUsage, []string{handlers, "--start-timeout", "0s"}},
+		"does not come up: it was not up within 300ms":           {exitFailure, []string{"/bin/cat", "--start-timeout", "300ms"}},
 		"--env =x: write NAME=value":                             {exitUsage, []string{handlers, "--env", "=x"}},
 		"the path of the plugin is missing; usage":               {exitUsage, []string{""}},
 		"--env A: write NAME=value":                              {exitUsage, []string{handlers, "--env", "A"}},

@@ -1,13 +1,16 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/command"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
 )
 
@@ -59,11 +62,28 @@ func refuseBelow(c *cobra.Command) {
 		if c.HasAvailableSubCommands() && c.Flags().NArg() > 0 {
 			return unknownCommand(c, c.Flags().Arg(0))
 		}
-		return err
+		return inPlainWords(err)
 	})
 	for _, child := range c.Commands() {
 		refuseBelow(child)
 	}
+}
+
+// inPlainWords says what the value of a flag should be, where the error has words of Go.
+func inPlainWords(err error) error {
+	var wrong *pflag.InvalidValueError
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	flag := wrong.GetFlag()
+	wanted, known := map[string]string{
+		"bool": config.ABool, "int": config.AWholeNumber, "int64": config.AWholeNumber, "float64": config.ANumber,
+		"intSlice": "whole numbers with commas between them", "duration": config.ADuration,
+	}[flag.Value.Type()]
+	if !known {
+		return err
+	}
+	return fmt.Errorf("--%s: %w", flag.Name, config.Wrong(wrong.GetValue(), wanted, err))
 }
 
 func help(c *cobra.Command, args []string) error {

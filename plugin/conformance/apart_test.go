@@ -24,8 +24,8 @@ type answer struct {
 	Error  string
 }
 
-// runApart runs the checks in a process of their own. A run takes every
-// descendant of its process for the binary's, so parallel tests need one each.
+// runApart runs the checks in a process of their own. A run takes every process that
+// its own starts meanwhile for the binary's, so parallel tests need one each.
 func runApart(t *testing.T, o conformance.Options) conformance.Report {
 	t.Helper()
 	var asked, said bytes.Buffer

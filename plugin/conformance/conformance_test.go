@@ -75,6 +75,14 @@ func broken(mode string) conformance.Options {
 	return o
 }
 
+// unbroken are options for the plugin that breaks no rule. The default times are long
+// enough for a slow machine.
+func unbroken() conformance.Options {
+	o := broken("good")
+	o.Grace, o.Patience = 0, 0
+	return o
+}
+
 func run(t *testing.T, o conformance.Options) conformance.Report {
 	t.Helper()
 	report, err := conformance.Run(t.Context(), o)
@@ -98,8 +106,7 @@ func requireAll(t *testing.T, report conformance.Report, skipped ...string) {
 
 func TestAGoodPluginPassesEveryCheck(t *testing.T) {
 	t.Parallel()
-	o := broken("good")
-	o.Grace, o.Patience = 0, 0 // the defaults: it breaks nothing, on slow machines neither
+	o := unbroken()
 	report := runApart(t, o)
 	requireAll(t, report)
 	require.Equal(t, "1.0", report.Version)
@@ -304,7 +311,7 @@ func TestAPayloadThatTheSchemaRefusesIsNotRun(t *testing.T) {
 
 func TestWhoStopsTheChecksHasTheReportSoFar(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	o := broken("good")
+	o := unbroken()
 	o.Begin = func(name string) {
 		if name == "cancel" {
 			cancel()
@@ -321,7 +328,7 @@ func TestWhoStopsTheChecksHasTheReportSoFar(t *testing.T) {
 }
 
 func TestOneCheckCanBeMadeAlone(t *testing.T) {
-	o := broken("good")
+	o := unbroken()
 	o.Only = []string{"drain"}
 	report := run(t, o)
 	require.Len(t, report.Checks, 2, "the manifest and the one that was asked for")

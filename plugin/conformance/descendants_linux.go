@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -26,13 +25,13 @@ func adoptOrphans() (undo func()) {
 	return func() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0) }
 }
 
-// descendants are the ids of the running processes below this one.
-func descendants() []int {
-	var pids []int
+// descendants are the running processes below this one: their start times by id.
+func descendants() map[int]string {
+	born := make(map[int]string)
 	for _, below := range proctree.Descendants(os.Getpid(), 0) {
-		pids = append(pids, below.PID)
+		born[below.PID] = below.Born
 	}
-	return pids
+	return born
 }
 
 // leftBehind kills the descendants that outlive the process and its group, and
@@ -59,9 +58,20 @@ func (p *process) leftBehind() []string {
 	return left
 }
 
-// alive are the descendants that did not exist before the process.
+// alive are the descendants that did not exist before the process, and are not below one
+// that did: a database server of this process, for example, starts a child for each
+// connection. An orphan of such a server cannot be told from one of the process.
 func (p *process) alive() []int {
-	return slices.DeleteFunc(descendants(), func(pid int) bool { return slices.Contains(p.others, pid) })
+	others := make(map[int]bool)
+	var pids []int
+	for _, below := range proctree.Descendants(os.Getpid(), 0) { // parents first
+		if others[below.Parent] || p.others[below.PID] == below.Born {
+			others[below.PID] = true
+		} else {
+			pids = append(pids, below.PID)
+		}
+	}
+	return pids
 }
 
 // name describes a process for people.

@@ -7,7 +7,7 @@ const findsOrphans = false
 
 func adoptOrphans() (undo func()) { return func() {} }
 
-func descendants() []int { return nil }
+func descendants() map[int]string { return nil }
 
 func (p *process) alive() []int { return nil }
 

@@ -39,8 +39,8 @@ type process struct {
 	handler handlerv1.HandlerClient
 	// manifest is its answer to Describe.
 	manifest *handlerv1.DescribeResponse
-	// others are the ids of descendants that existed before the launch.
-	others []int
+	// others are the descendants that existed before the launch.
+	others map[int]string
 
 	// gone is closed when the process is reaped; state is valid from then on.
 	gone     chan struct{}

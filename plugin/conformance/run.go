@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-jobs/holdfast/plugin/host"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/executable"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/mtls"
@@ -57,9 +58,8 @@ type Options struct {
 }
 
 const (
-	defaultStartTimeout = 10 * time.Second
-	defaultGrace        = 5 * time.Second
-	defaultPatience     = 20 * time.Second
+	defaultGrace    = 5 * time.Second
+	defaultPatience = 20 * time.Second
 	// settle is how long a job gets to begin.
 	settle = 400 * time.Millisecond
 )
@@ -125,7 +125,7 @@ func Run(ctx context.Context, options Options) (Report, error) {
 	if err != nil {
 		return Report{}, fmt.Errorf("certificate: %w", err)
 	}
-	options.StartTimeout = cmp.Or(options.StartTimeout, defaultStartTimeout)
+	options.StartTimeout = cmp.Or(options.StartTimeout, host.DefaultStartTimeout)
 	options.Grace = cmp.Or(options.Grace, defaultGrace)
 	options.Patience = cmp.Or(options.Patience, defaultPatience)
 	chosen, err := choose(options.Only)

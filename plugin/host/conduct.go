@@ -192,7 +192,7 @@ func (c *conductor) lookAtFile() {
 	seen := c.watch.Seen()
 	serves := digest == g.binary.Digest && g.launchesLike(config)
 	switch {
-	case digest == c.rejected.digest && seen.Mode() == c.rejected.mode && !serves:
+	case c.wasRejected(digest, seen.Mode()) && !serves:
 	case serves:
 		// What serves may be what was rejected, if its predecessor could not return.
 		if !c.rejected.is(digest, config) {
@@ -206,6 +206,11 @@ func (c *conductor) lookAtFile() {
 		return
 	}
 	c.watch.Know(seen)
+}
+
+// wasRejected reports whether the file is what was last rolled back or refused.
+func (c *conductor) wasRejected(digest string, mode os.FileMode) bool {
+	return digest == c.rejected.digest && mode == c.rejected.mode
 }
 
 // setUnusable records why the file cannot serve; nil if it can. It logs each reason

@@ -39,7 +39,10 @@ type Config struct {
 	// in addition to Processes. At first only a few may; more may as suspects survive,
 	// but never more than Processes may run at once. 0 allows none.
 	Isolated int
-	Limits   Limits
+	// StartTimeout bounds a launch, from fork to manifest; above 0 and at most MaxStartTimeout.
+	// A changed value counts from the next launch on, and is no reason to swap.
+	StartTimeout time.Duration
+	Limits       Limits
 	// Checksum is the SHA-256 of the binary in hex; empty for any. Each launch compares
 	// it with the file that it executes.
 	Checksum string
@@ -84,6 +87,11 @@ const (
 	// DefaultConcurrency is how many attempts a process gets at once if neither the
 	// configuration nor the manifest sets it.
 	DefaultConcurrency = 10
+	// DefaultStartTimeout bounds a launch.
+	DefaultStartTimeout = 10 * time.Second
+	// MaxStartTimeout is the longest such bound: a plugin that hangs is noticed within this
+	// time.
+	MaxStartTimeout = 10 * time.Minute
 )
 
 // Settings are shared by all plugins of a host.
@@ -158,7 +166,6 @@ const (
 func DefaultSettings(socketDir string, log *slog.Logger) Settings {
 	return Settings{
 		Settings: connection.Settings{
-			StartTimeout:   10 * time.Second,
 			KillGrace:      2 * time.Second,
 			ExitWindow:     500 * time.Millisecond,
 			HealthPeriod:   2 * time.Second,
@@ -205,6 +212,14 @@ func (s Settings) validate() error {
 	return s.Settings.Validate()
 }
 
+// CheckStartTimeout returns an error, for users, if a plugin cannot have this start timeout.
+func CheckStartTimeout(d time.Duration) error {
+	if d <= 0 || d > MaxStartTimeout {
+		return fmt.Errorf("%s is not above 0s and at most %s", d, MaxStartTimeout)
+	}
+	return nil
+}
+
 func (c Config) validate() error {
 	if err := executable.Check(c.Path); err != nil {
 		return err
@@ -224,6 +239,9 @@ func (c Config) validate() error {
 		return fmt.Errorf("canary period %s is below zero", c.Canary.Period)
 	case c.Canary.MaxSlowdown != 0 && !(c.Canary.MaxSlowdown >= 1):
 		return fmt.Errorf("canary max slowdown %v is neither at least 1 nor 0 for no limit", c.Canary.MaxSlowdown)
+	}
+	if err := CheckStartTimeout(c.StartTimeout); err != nil {
+		return fmt.Errorf("start timeout: %w", err)
 	}
 	if _, err := osprocess.LookUp(c.User, c.Group); err != nil {
 		return err
@@ -285,7 +303,7 @@ func (c Config) skips(jobType string) bool {
 // launchesLike reports whether both configurations launch the same processes, given the
 // same file and job types.
 func (c Config) launchesLike(other Config) bool {
-	c.Watch, c.Canary, c.Isolated = other.Watch, other.Canary, other.Isolated
+	c.Watch, c.Canary, c.Isolated, c.StartTimeout = other.Watch, other.Canary, other.Isolated, other.StartTimeout
 	c.Types, c.elsewhere = other.Types, other.elsewhere
 	return reflect.DeepEqual(c, other)
 }

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -205,9 +204,7 @@ func TestTheNextHostCleansUpAfterAKilledOne(t *testing.T) {
 	require.NoDirExists(t, first.home.Path)
 	require.Eventually(t, func() bool { return !alive(pid) && !alive(escaped) }, patience, time.Millisecond)
 	require.NoError(t, second.Close(t.Context()))
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	require.NoError(t, first.Close(ctx))
+	h.closeWithin(0)
 	requireNothingLeft(t, dir)
 }
 
@@ -280,9 +277,7 @@ func TestCloseReleasesAttemptsThatDoNotFinishInTime(t *testing.T) {
 	_, r := h.begin("good", do("ignore-with-child"))
 	child, err := strconv.Atoi(h.progress(r))
 	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	require.NoError(t, h.Close(ctx))
+	h.closeWithin(50 * time.Millisecond)
 	require.Equal(t, job.Released, h.outcome(r).Kind)
 	require.False(t, alive(child))
 }

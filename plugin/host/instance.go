@@ -48,7 +48,7 @@ func (g *generation) launch(ctx context.Context, isolated bool) (*instance, erro
 	i := &instance{gen: g, isolated: isolated}
 	i.Process, err = connection.Launch(ctx, connection.Spec{
 		Plugin: g.config.Name, Child: child, SocketDir: g.fleet.host.home.Path, Isolated: isolated,
-		Settings: g.settings.Settings, Log: g.log, Draining: g.draining, Killing: g.killing,
+		StartTimeout: g.fleet.configured().StartTimeout, Settings: g.settings.Settings, Log: g.log, Draining: g.draining, Killing: g.killing,
 	}, i)
 	if err != nil {
 		return nil, err

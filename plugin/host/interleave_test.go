@@ -86,9 +86,7 @@ func TestOperationsMayComeInAnyOrder(t *testing.T) {
 		s := h.status("plugin")
 		return s.Candidate != nil || s.Version == "never"
 	}, "a swap begins")
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-	defer cancel()
-	require.NoError(t, h.Close(ctx))
+	h.closeWithin(5 * time.Second)
 	require.NotContains(t, h.journal.String(), "plugin deploy went wrong")
 	require.NotContains(t, h.journal.String(), "does not take the event")
 }

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -184,9 +183,7 @@ func TestCloseWaitsForIsolatedAttempts(t *testing.T) {
 	_, hangs := h.beginIsolated("good", do("ignore-with-child"))
 	h.progress(hangs)
 	_, starts := h.beginIsolated("slow", `{}`) // last, or its process is up too soon
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-	defer cancel()
-	require.NoError(t, h.Close(ctx))
+	h.closeWithin(2 * time.Second)
 	for r, want := range map[*report]job.OutcomeKind{finishes: job.Success, starts: job.Released, hangs: job.Released} {
 		require.EqualValues(t, 1, r.finished.Load())
 		require.Equal(t, want, (<-r.done).Kind)
@@ -215,7 +212,9 @@ func TestASuspectIsNotChargedForALaunchThatFails(t *testing.T) {
 	v := newVersioned(t)
 	text, spent := stingy(t, "2", "sleep 60")
 	v.write(text)
-	h := startHost(t, func(s *Settings) { s.StartTimeout = 5 * time.Second }, v.config())
+	config := v.config()
+	config.StartTimeout = 5 * time.Second
+	h := startHost(t, nil, config)
 	h.awaitUp("plugin", 1)
 	spent(true)
 	_, first := h.beginIsolated("plugin", `{}`)

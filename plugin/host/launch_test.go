@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/binary"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -53,14 +54,14 @@ func TestAPluginThatDoesNotComeUpSaysWhy(t *testing.T) {
 	} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
-			h := startHost(t, func(s *Settings) {
-				switch {
-				case strings.Contains(want, "not up within 15s"):
-					s.StartTimeout = 15 * time.Second // a busy machine is slow to start what prints
-				case strings.Contains(want, "not up within 6s"):
-					s.StartTimeout = 6 * time.Second // longer than a connection takes at most by itself
-				}
-			}, misbehaving(mode, "-mode", mode))
+			config := misbehaving(mode, "-mode", mode)
+			switch {
+			case strings.Contains(want, "not up within 15s"):
+				config.StartTimeout = 15 * time.Second // a busy machine is slow to start what prints
+			case strings.Contains(want, "not up within 6s"):
+				config.StartTimeout = 6 * time.Second // longer than a connection takes at most by itself
+			}
+			h := startHost(t, nil, config)
 			h.eventually(func() bool { return h.status(mode).LastError != "" }, "a launch fails")
 			require.Contains(t, h.status(mode).LastError, want)
 			require.Empty(t, h.Pools())
@@ -68,6 +69,71 @@ func TestAPluginThatDoesNotComeUpSaysWhy(t *testing.T) {
 			require.ErrorIs(t, err, ErrNoSlot)
 		})
 	}
+}
+
+func TestAPluginHasAStartTimeoutOfItsOwn(t *testing.T) {
+	t.Parallel()
+	config := misbehaving("plugin", "-mode", "silent")
+	config.StartTimeout = 200 * time.Millisecond
+	h := startHost(t, nil, config)
+	says := func(want string) func() bool {
+		return func() bool { return h.status("plugin").LastError == want }
+	}
+	h.eventually(says("it was not up within 200ms"), "the launch ends at its own timeout")
+	config.StartTimeout = 300 * time.Millisecond
+	require.NoError(t, h.Reload([]Config{config}))
+	h.eventually(says("it was not up within 300ms"), "the next launch has the new timeout")
+	require.Nil(t, h.status("plugin").LastSwap)
+}
+
+func TestAVersionThatIsStillStartingGivesWayToANewerFile(t *testing.T) {
+	t.Parallel()
+	v, h := versionOne(t, promoting, func(c *Config) { c.StartTimeout = MaxStartTimeout })
+	v.install("-version", "2", "-mode", "hung")
+	h.eventually(func() bool { return h.status("plugin").Candidate != nil }, "a version starts")
+	v.install("-version", "3")
+	h.eventually(func() bool { return h.status("plugin").Version == "3" }, "the newer file serves")
+	require.Contains(t, h.journal.String(), `"reason":"its file has changed again while it was starting"`)
+}
+
+func TestAVersionWithTheConfiguredChecksumGivesWayToNoOtherFile(t *testing.T) {
+	t.Parallel()
+	v, h := versionOne(t, promoting, func(c *Config) { c.Watch = false })
+	v.install("-version", "2", "-mode", "slow")
+	config := v.config()
+	promoting(&config)
+	config.Checksum = checksum(t, v.path)
+	require.NoError(t, h.Reload([]Config{config}))
+	h.eventually(func() bool { return strings.Contains(h.journal.String(), "plugin swap begins") }, "a version starts")
+	v.install("-version", "3")
+	h.eventually(func() bool { return h.status("plugin").Version == "2" }, "the version with the checksum serves")
+}
+
+func TestACandidateGivesWayOnlyToAFileThatWouldBeTried(t *testing.T) {
+	t.Parallel()
+	v := newVersioned(t)
+	v.install("-version", "2")
+	file, err := binary.Pin(v.path)
+	require.NoError(t, err)
+	t.Cleanup(file.Close)
+	const stable = time.Minute
+	c := &conductor{fleet: &fleet{settings: Settings{WatchStable: stable}}}
+	candidate := &generation{binary: file}
+	now := time.Now()
+	// looks reports what two looks find that are so far apart.
+	looks := func(apart time.Duration) bool {
+		watch := binary.NewWatch(v.path, file.Info())
+		require.False(t, c.isReplaced(candidate, watch, now))
+		return c.isReplaced(candidate, watch, now.Add(apart))
+	}
+	require.False(t, looks(stable), "nothing has changed")
+	require.NoError(t, os.Chtimes(v.path, now, now))
+	require.False(t, looks(stable), "the content is the same")
+	v.install("-version", "3")
+	require.False(t, looks(stable-1), "somebody may still be writing it")
+	require.True(t, looks(stable))
+	c.rejected = version{digest: checksum(t, v.path), mode: 0o755}
+	require.False(t, looks(stable), "it was rejected before")
 }
 
 func TestAPluginIsNotLaunchedWithoutItsLimits(t *testing.T) {
@@ -174,10 +240,11 @@ func TestInvalidConfigurationIsRefused(t *testing.T) {
 		"has no name":              func(_ *Settings, c *[]Config) { (*c)[0].Name = "" },
 		"processes 0 is below 1":   func(_ *Settings, c *[]Config) { (*c)[0].Processes = 0 },
 		"is below zero":            func(_ *Settings, c *[]Config) { (*c)[0].Concurrency = -1 },
+		"start timeout: -1s":       func(_ *Settings, c *[]Config) { (*c)[0].StartTimeout = -time.Second },
 		"not a SHA-256":            func(_ *Settings, c *[]Config) { (*c)[0].Checksum = "abcd" },
 		"is too long":              func(s *Settings, _ *[]Config) { s.SocketDir = "/" + strings.Repeat("x", 60) },
 		"is not an absolute path":  func(s *Settings, _ *[]Config) { s.SocketDir = "sockets" },
-		"must be above zero":       func(s *Settings, _ *[]Config) { s.StartTimeout = 0 },
+		"must be above zero":       func(s *Settings, _ *[]Config) { s.KillGrace = 0 },
 		"backoff must have":        func(s *Settings, _ *[]Config) { s.Backoff.Max = 0 },
 		"drain timeout, probation": func(s *Settings, _ *[]Config) { s.WatchStable = 0 },
 		"is not from 0 to 1":       func(_ *Settings, c *[]Config) { (*c)[0].Canary.Share = 1.5 },

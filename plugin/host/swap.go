@@ -45,10 +45,11 @@ func (a abandoned) Unwrap() error { return a.error }
 var (
 	errDisabled  = errors.New("the plugin is disabled")
 	errDisabling = errors.New("the plugin was disabled")
+	errNewer     = errors.New("its file has changed again while it was starting")
 )
 
-// An abandoned swap is tried again after swapAgainAfter, if the file has changed.
-// compareTimeout bounds each query to the ledger.
+// An abandoned swap is tried again after swapAgainAfter if the file differs, and at once if it
+// was abandoned for a newer file. compareTimeout bounds each query to the ledger.
 const (
 	compareTimeout = 10 * time.Second
 	swapAgainAfter = 10 * time.Second
@@ -77,6 +78,7 @@ func (c *conductor) swap(p plan) v1.PluginSwap {
 	}
 	s = c.endSwap(p, s, g, err)
 	switch {
+	case errors.Is(err, errNewer):
 	case s.Result == job.SwapAbandoned:
 		c.watchAgain = time.Now().Add(swapAgainAfter)
 	case errors.Is(err, errDisabled) || file == nil || p.trigger == job.SwapByRestart:
@@ -150,7 +152,13 @@ func (c *conductor) nominate(p plan, file *binary.File, s v1.PluginSwap) (*gener
 // the serving version has accepted, and do as well as that version in a trial. There is
 // no trial if no process of the serving version is up.
 func (c *conductor) prove(ctx context.Context, g *generation, p plan) error {
-	if err := c.await(ctx, g, 1); err != nil {
+	// A candidate that hangs may take minutes; do not wait for it once its file is replaced. With
+	// a checksum, no other file may serve.
+	var watch *binary.Watch
+	if p.config.Watch && p.config.Checksum == "" && p.binary == nil {
+		watch = binary.NewWatch(p.config.Path, g.binary.Info())
+	}
+	if err := c.await(ctx, g, 1, watch); err != nil {
 		return err
 	}
 	c.mu.Lock()
@@ -173,7 +181,7 @@ func (c *conductor) prove(ctx context.Context, g *generation, p plan) error {
 	case err != nil:
 		return abandoned{err}
 	}
-	if err := c.await(ctx, g, g.config.Processes); err != nil {
+	if err := c.await(ctx, g, g.config.Processes, watch); err != nil {
 		return err
 	}
 	tried := p.trigger != job.SwapByRestart && p.trigger != job.SwapByFailure && p.config.Canary.Period > 0
@@ -189,8 +197,11 @@ func (c *conductor) prove(ctx context.Context, g *generation, p plan) error {
 }
 
 // await waits until that many processes of the candidate are up. It returns the
-// candidate's fault as soon as there is one.
-func (c *conductor) await(ctx context.Context, g *generation, processes int) error {
+// candidate's fault as soon as there is one, and abandons the candidate if the watch finds
+// a file to try instead; the watch may be nil.
+func (c *conductor) await(ctx context.Context, g *generation, processes int, watch *binary.Watch) error {
+	looks := time.NewTicker(c.settings.WatchPeriod)
+	defer looks.Stop()
 	for {
 		c.mu.Lock()
 		fault, up := g.fault, len(g.live)
@@ -203,10 +214,30 @@ func (c *conductor) await(ctx context.Context, g *generation, processes int) err
 		}
 		select {
 		case <-g.news:
+		case now := <-looks.C:
+			if watch != nil && c.isReplaced(g, watch, now) {
+				return abandoned{errNewer}
+			}
 		case <-ctx.Done():
 			return c.whyStopped(ctx)
 		}
 	}
+}
+
+// isReplaced reports whether another file than the candidate's is there, and would be tried.
+func (c *conductor) isReplaced(g *generation, watch *binary.Watch, now time.Time) bool {
+	if changed, err := watch.Changed(now, c.settings.WatchStable); !changed || err != nil {
+		return false
+	}
+	digest, err := binary.Digest(watch.Path)
+	if err != nil {
+		return false
+	}
+	if digest == g.binary.Digest || c.wasRejected(digest, watch.Seen().Mode()) {
+		watch.Know(watch.Seen())
+		return false
+	}
+	return true
 }
 
 // orWhyStopped replaces the error by why the swap was stopped, if it was: a plugin that
@@ -228,7 +259,7 @@ func (c *conductor) whyStopped(ctx context.Context) error {
 // takeOver promotes the candidate as soon as all its processes are up.
 func (c *conductor) takeOver(ctx context.Context, g *generation, trigger job.SwapTrigger) error {
 	for {
-		if err := c.await(ctx, g, g.config.Processes); err != nil {
+		if err := c.await(ctx, g, g.config.Processes, nil); err != nil {
 			return err
 		}
 		promoted, err := c.promote(g, trigger)

@@ -217,14 +217,14 @@ func TestASIGHUPReplacesThePluginsWhoseConfigurationHasChanged(t *testing.T) {
 		require.NoError(t, os.WriteFile(file+".new", []byte(text), 0o600))
 		require.NoError(t, os.Rename(file+".new", file))
 	}
-	one := fmt.Sprintf("plugins:\n  - name: deployed\n    path: %s/testhandlers\n    watch: false\n    canary: {period: 0s}\n", bin)
+	one := fmt.Sprintf("plugins:\n  - name: deployed\n    path: %s/testhandlers\n    watch: false\n    canary: {period: 0s}\n    start_timeout: 2m\n", bin)
 	write(one)
 	d := &deployed{t: t, o: orchestratorIn(t, dir, pgtest.URL(t))}
 	rigtest.Start(t, d.o)
 	before := d.look()
 
 	write(one + "    env: {EFFECTS: " + effects + "}\n" +
-		"  - name: second\n    path: " + bin + "/testhandlers\n    env: {TYPE_PREFIX: SECOND_}\n")
+		"  - name: second\n    start_timeout: 2m\n    path: " + bin + "/testhandlers\n    env: {TYPE_PREFIX: SECOND_}\n")
 	require.NoError(t, d.o.Signal(syscall.SIGHUP))
 	now := d.swapped(before)
 	require.Equal(t, job.SwapPromoted, now.LastSwap.Result, now.LastSwap.Reason)

@@ -26,14 +26,15 @@ func TestHandlersThatExceedLimitsAreContainedAndTheAPISaysWhy(t *testing.T) {
 
 	for _, c := range []struct {
 		jobType string
+		timeout string // a slow machine takes long to fill the memory
 		outcome job.OutcomeKind
 		why     string
 	}{
-		{"GREEDY_BALLOON", job.Crash, "out of memory"},
-		{"GREEDY_FORK_BOMB", job.Crash, "killed: more than 200 processes and threads"},
-		{"GREEDY_SPIN", job.Timeout, "ran longer than 2s"},
+		{"GREEDY_BALLOON", "10m", job.Crash, "out of memory"},
+		{"GREEDY_FORK_BOMB", "10m", job.Crash, "killed: more than 200 processes and threads"},
+		{"GREEDY_SPIN", "2s", job.Timeout, "ran longer than 2s"},
 	} {
-		greedy := rigtest.Submit(t, o, rig.Submission{JobType: c.jobType, MaxAttempts: 1})
+		greedy := rigtest.Submit(t, o, rig.Submission{JobType: c.jobType, MaxAttempts: 1, Timeout: c.timeout})
 		// Meanwhile, the API answers and jobs of the other plugin run.
 		for done := false; !done; {
 			rigtest.Await(t, o, rigtest.Submit(t, o, rig.Submission{JobType: "WORK"}), "COMPLETED")

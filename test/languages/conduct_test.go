@@ -211,7 +211,10 @@ func TestFollowUpsComeWithASuccessOnly(t *testing.T) {
 
 func TestPayloadsAndResultsMayExceedTheDefaultLimitOfGRPC(t *testing.T) {
 	forEach(t, func(t *testing.T, l interpreted) {
-		s := supervise(t, l.config(), func(s *host.Settings) { s.Caps.Checkpoint, s.Caps.Result = host.MaxCap, host.MaxCap })
+		s := supervise(t, l.config(), func(s *host.Settings) {
+			s.Caps.Checkpoint, s.Caps.Result = host.MaxCap, host.MaxCap
+			s.HealthTimeout = patience // an interpreter answers no check while it reads 64 MB
+		})
 		const n = 9 << 20
 		outcome := s.run(`{"do":"size","value":"` + strings.Repeat("x", n) + `"}`)
 		require.Equal(t, "9437184", string(outcome.Result), outcome.Message)

@@ -28,13 +28,12 @@ func (l interpreted) path() string { return filepath.Dir(l.interpreter) + ":/usr
 func (l interpreted) config(args ...string) host.Config {
 	return host.Config{
 		Name: "test", Path: l.interpreter, Args: append([]string{l.handler}, args...),
-		Env: []string{"PATH=" + os.Getenv("PATH"), "GIVEN=yes"}, Processes: 1,
+		Env: []string{"PATH=" + os.Getenv("PATH"), "GIVEN=yes"}, Processes: 1, StartTimeout: patience,
 	}
 }
 
 func settings(dir string, log io.Writer) host.Settings {
 	s := host.DefaultSettings(dir, slog.New(slog.NewJSONHandler(log, nil)))
-	s.StartTimeout = patience
 	s.HealthPeriod = 100 * time.Millisecond
 	s.Backoff.Min = 20 * time.Millisecond
 	s.LinesPerSecond = 10_000

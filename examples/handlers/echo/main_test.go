@@ -42,7 +42,7 @@ func TestEchoSaysWhatItIsWhenRunByHand(t *testing.T) {
 func TestEchoLogsTheTextOfItsJob(t *testing.T) {
 	var journal journal
 	settings := host.DefaultSettings(t.TempDir(), slog.New(slog.NewJSONHandler(&journal, nil)))
-	handlers, err := host.Start(t.Context(), settings, []host.Config{{Name: "echo", Path: build(t), Processes: 1}})
+	handlers, err := host.Start(t.Context(), settings, []host.Config{{Name: "echo", Path: build(t), Processes: 1, StartTimeout: patience}})
 	require.NoError(t, err)
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)

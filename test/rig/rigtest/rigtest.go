@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -27,11 +28,11 @@ const Patience = 2 * time.Minute
 // shown is how much of a log a failed test shows, in bytes.
 const shown = 2 << 10
 
-// New returns an orchestrator that will run in the directory. At the end of the test it
-// kills the orchestrator and checks that no descendant remains.
+// New returns an orchestrator that will run in the directory, and whose plugins have Patience to
+// start. At the end of the test it kills the orchestrator and checks that no descendant remains.
 func New(t testing.TB, binary, dir string, settings ...string) *rig.Orchestrator {
 	t.Helper()
-	o, err := rig.New(t.Context(), binary, dir, Log(t), settings...)
+	o, err := rig.New(t.Context(), binary, dir, Log(t), patient(settings)...)
 	require.NoError(t, err)
 	goneAfter(t, o)
 	return o
@@ -41,10 +42,22 @@ func New(t testing.TB, binary, dir string, settings ...string) *rig.Orchestrator
 func Apart(t testing.TB, binary, dir string, settings ...string) *rig.Orchestrator {
 	t.Helper()
 	log := func(role job.Role) io.Writer { return logOf(t, "the process with the role "+string(role)) }
-	o, err := rig.Apart(t.Context(), binary, dir, log, settings...)
+	o, err := rig.Apart(t.Context(), binary, dir, log, patient(settings)...)
 	require.NoError(t, err)
 	goneAfter(t, o)
 	return o
+}
+
+// patient gives each plugin that has no other start timeout Patience to start.
+func patient(settings []string) []string {
+	var all []string
+	for _, setting := range settings {
+		key, _, _ := strings.Cut(setting, "=")
+		if at, isPath := strings.CutSuffix(key, ".path"); isPath && strings.HasPrefix(at, "plugins.") {
+			all = append(all, at+".start_timeout="+Patience.String())
+		}
+	}
+	return append(all, settings...)
 }
 
 func goneAfter(t testing.TB, o *rig.Orchestrator) {

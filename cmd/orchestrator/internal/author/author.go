@@ -10,10 +10,12 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/command"
+	"github.com/holdfast-jobs/holdfast/plugin/host"
 )
 
 // Program is what the commands need of the program that they are part of.
@@ -44,23 +46,29 @@ func (p *Program) AddTo(group *cobra.Command) {
 
 // launchFlags say how the plugin is launched.
 type launchFlags struct {
-	args []string
-	env  []string
+	args         []string
+	env          []string
+	startTimeout time.Duration
 }
 
 func (f *launchFlags) register(c *cobra.Command) {
 	c.Flags().StringArrayVar(&f.args, "arg", nil, "an `argument` for the binary; repeatable")
 	command.AllowEmpty(c, "arg")
 	c.Flags().StringArrayVar(&f.env, "env", nil, "a variable for the binary, beside PATH, HOME, TMPDIR, TZ and LANG; repeatable (`NAME=value`)")
+	c.Flags().DurationVar(&f.startTimeout, "start-timeout", host.DefaultStartTimeout, "bound on each start of the binary, as plugins.*.start_timeout, a `duration`")
 }
 
 // launch is what the configuration of an orchestrator would say of the plugin.
 type launch struct {
-	path      string
-	args, env []string
+	path         string
+	args, env    []string
+	startTimeout time.Duration
 }
 
 func (p *Program) launch(f launchFlags, path string) (launch, error) {
+	if err := host.CheckStartTimeout(f.startTimeout); err != nil {
+		return launch{}, command.Misused(fmt.Errorf("--start-timeout: %w", err))
+	}
 	added := map[string]string{}
 	for _, variable := range f.env {
 		name, value, found := strings.Cut(variable, "=")
@@ -74,7 +82,7 @@ func (p *Program) launch(f launchFlags, path string) (launch, error) {
 		return launch{}, err
 	}
 	absolute, err := filepath.Abs(path)
-	return launch{path: absolute, args: f.args, env: env}, err
+	return launch{path: absolute, args: f.args, env: env, startTimeout: f.startTimeout}, err
 }
 
 // oneBinary is for commands with the path of a plugin.

@@ -71,7 +71,7 @@ Checks: ` + strings.Join(conformance.Names(), ", "),
 			if err != nil {
 				return err
 			}
-			options.Path, options.Args, options.Env = launch.path, launch.args, launch.env
+			options.Path, options.Args, options.Env, options.StartTimeout = launch.path, launch.args, launch.env, launch.startTimeout
 			if err := onceFromInput(c, "payload", "slow-payload", "fail-payload"); err != nil {
 				return err
 			}
@@ -97,7 +97,7 @@ Checks: ` + strings.Join(conformance.Names(), ", "),
 	c.Flags().StringSliceVar(&options.Only, "only", nil, "make only these `checks`, and that of the manifest")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the report as JSON")
 	c.Flags().StringVar(&color, "color", string(show.Auto), "auto, always or never")
-	completeBinary(c, "type", "payload", "slow-type", "slow-payload", "fail-type", "fail-payload", "arg", "env")
+	completeBinary(c, "type", "payload", "slow-type", "slow-payload", "fail-type", "fail-payload", "arg", "env", "start-timeout")
 	_ = c.RegisterFlagCompletionFunc("only", cobra.FixedCompletions(conformance.Names(), cobra.ShellCompDirectiveNoFileComp))
 	return c
 }

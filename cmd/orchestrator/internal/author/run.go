@@ -60,7 +60,7 @@ Ctrl-C asks the handler to stop, a second one kills it.`,
 	c.Flags().IntVar(&trial.attempt, "attempt", 1, "the number of the attempt; it may be above the maximum that the handler declares")
 	c.Flags().StringVar(&checkpoint, "checkpoint", "", "what an earlier attempt has saved: `JSON`, @file, or -")
 	c.Flags().DurationVar(&trial.timeout, "timeout", 0, "bound on the attempt, a `duration` (the handler's own when left out)")
-	completeBinary(c, "type", "payload", "attempt", "checkpoint", "timeout", "arg", "env")
+	completeBinary(c, "type", "payload", "attempt", "checkpoint", "timeout", "arg", "env", "start-timeout")
 	return c
 }
 

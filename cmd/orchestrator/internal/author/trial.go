@@ -62,7 +62,7 @@ type trialResult struct {
 // and when kill does, it is killed; either way there is a result. An error means
 // that the job was not run.
 func (t trial) run(stop, kill context.Context, settings host.Settings, launch launch) (trialResult, error) {
-	plugin := host.Config{Name: filepath.Base(launch.path), Path: launch.path, Args: launch.args, Env: launch.env, Processes: 1}
+	plugin := host.Config{Name: filepath.Base(launch.path), Path: launch.path, Args: launch.args, Env: launch.env, Processes: 1, StartTimeout: launch.startTimeout}
 	plugins, err := host.Start(stop, settings, []host.Config{plugin})
 	if err != nil {
 		return trialResult{}, err

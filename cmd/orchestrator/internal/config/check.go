@@ -15,6 +15,9 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
+// MostBodyBytes is the largest server.max_body_bytes.
+const MostBodyBytes = 32 << 20
+
 // finish makes paths absolute, fills in defaults that depend on other settings, and
 // rejects what cannot work. Its errors name the key.
 func (c *Config) finish(environ []string) error {
@@ -103,8 +106,8 @@ func (c *Config) check() error {
 	_, hasLevel := levels[c.Log.Level]
 	_, proxiesErr := Networks(c.Server.TrustedProxies)
 	switch {
-	case c.Server.MaxBodyBytes < 1024 || c.Server.MaxBodyBytes > 32<<20:
-		return fmt.Errorf("server.max_body_bytes: %d is not from 1024 to %d", c.Server.MaxBodyBytes, 32<<20)
+	case c.Server.MaxBodyBytes < 1024 || c.Server.MaxBodyBytes > MostBodyBytes:
+		return fmt.Errorf("server.max_body_bytes: %d is not from 1024 to %d", c.Server.MaxBodyBytes, MostBodyBytes)
 	case c.Server.MaxBatchBytes < c.Server.MaxBodyBytes || c.Server.MaxBatchBytes > 1<<30:
 		return fmt.Errorf("server.max_batch_bytes: %d is not from server.max_body_bytes, %d, to %d",
 			c.Server.MaxBatchBytes, c.Server.MaxBodyBytes, 1<<30)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/knadh/koanf/parsers/yaml"
 	"github.com/stretchr/testify/require"
@@ -87,7 +88,7 @@ func TestConfigFileHasTheDefaults(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, Plugin{
 		Name: "builtin", Path: absolute, Args: []string{}, Env: map[string]string{}, Processes: new(1), Isolated: new(16),
-		Watch: new(true), Canary: Canary{Share: new(defaultCanaryShare), Period: new(defaultCanaryPeriod), MaxSlowdown: new(float64(defaultMaxSlowdown))},
+		StartTimeout: new(10 * time.Second), Watch: new(true), Canary: Canary{Share: new(defaultCanaryShare), Period: new(defaultCanaryPeriod), MaxSlowdown: new(float64(defaultMaxSlowdown))},
 	}, cfg.Plugins[0])
 
 	want := Defaults()

@@ -18,7 +18,7 @@ func decodeHooks() mapstructure.DecodeHookFunc {
 	return mapstructure.ComposeDecodeHookFunc(
 		listFromIndexes,
 		unitIsNeeded,
-		mapstructure.StringToTimeDurationHookFunc(),
+		durationFromText,
 		mapstructure.TextUnmarshallerHookFunc(),
 		listFromText,
 		numberFromText,
@@ -80,6 +80,34 @@ func unitIsNeeded(_, to reflect.Type, data any) (any, error) {
 	return data, nil
 }
 
+// What values must be. These complete a sentence that ends in "is not".
+const (
+	ABool        = "true or false"
+	AWholeNumber = "a whole number"
+	ANumber      = "a number"
+	ADuration    = "a duration; write 500ms, 30s or 1h30m"
+)
+
+// Wrong says that a text that does not parse is not what it must be, or is out of range.
+func Wrong(text, wanted string, err error) error {
+	if errors.Is(err, strconv.ErrRange) {
+		return fmt.Errorf("%q is out of range", text)
+	}
+	return fmt.Errorf("%q is not %s", text, wanted)
+}
+
+func durationFromText(_, to reflect.Type, data any) (any, error) {
+	text, ok := data.(string)
+	if !ok || to != reflect.TypeFor[time.Duration]() {
+		return data, nil
+	}
+	duration, err := time.ParseDuration(text)
+	if err != nil {
+		return nil, Wrong(text, ADuration, err)
+	}
+	return duration, nil
+}
+
 // listFromText reads items separated by commas, or a JSON list, whose items may
 // contain commas.
 func listFromText(_, to reflect.Type, data any) (any, error) {
@@ -109,20 +137,23 @@ func numberFromText(_, to reflect.Type, data any) (any, error) {
 	text = strings.TrimSpace(text)
 	var value any
 	var err error
+	wanted := AWholeNumber
 	switch to.Kind() {
 	case reflect.Bool:
+		wanted = ABool
 		value, err = strconv.ParseBool(text)
 	case reflect.Int, reflect.Int32, reflect.Int64:
 		value, err = strconv.ParseInt(text, 10, 64)
 	case reflect.Uint64:
 		value, err = strconv.ParseUint(text, 10, 64)
 	case reflect.Float64:
+		wanted = ANumber
 		value, err = strconv.ParseFloat(text, 64)
 	default:
 		return data, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%q is not a %s", text, to.Kind())
+		return nil, Wrong(text, wanted, err)
 	}
 	return value, nil
 }

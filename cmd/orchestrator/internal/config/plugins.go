@@ -29,20 +29,21 @@ var reference = regexp.MustCompile(`\$?\$\{([^}]*)\}`)
 
 // Plugin is one plugin: a program that contains handlers.
 type Plugin struct {
-	Name        string            `koanf:"name"`
-	Path        string            `koanf:"path"`
-	Args        []string          `koanf:"args" show:"no"`
-	Env         map[string]string `koanf:"env" show:"no"`
-	Processes   *int              `koanf:"processes"`
-	Concurrency *int              `koanf:"concurrency"`
-	Types       []string          `koanf:"types"`
-	Isolated    *int              `koanf:"isolated"`
-	Limits      Limits            `koanf:"limits"`
-	SHA256      string            `koanf:"sha256"`
-	User        string            `koanf:"user"`
-	Group       string            `koanf:"group"`
-	Watch       *bool             `koanf:"watch"`
-	Canary      Canary            `koanf:"canary"`
+	Name         string            `koanf:"name"`
+	Path         string            `koanf:"path"`
+	Args         []string          `koanf:"args" show:"no"`
+	Env          map[string]string `koanf:"env" show:"no"`
+	Processes    *int              `koanf:"processes"`
+	Concurrency  *int              `koanf:"concurrency"`
+	Types        []string          `koanf:"types"`
+	Isolated     *int              `koanf:"isolated"`
+	StartTimeout *time.Duration    `koanf:"start_timeout"`
+	Limits       Limits            `koanf:"limits"`
+	SHA256       string            `koanf:"sha256"`
+	User         string            `koanf:"user"`
+	Group        string            `koanf:"group"`
+	Watch        *bool             `koanf:"watch"`
+	Canary       Canary            `koanf:"canary"`
 }
 
 // Canary is how a new version is compared with the serving one.
@@ -71,6 +72,7 @@ func (h *Plugin) finish(environ []string) error {
 	}
 	setDefault(&h.Processes, 1)
 	setDefault(&h.Isolated, host.DefaultIsolated)
+	setDefault(&h.StartTimeout, host.DefaultStartTimeout)
 	setDefault(&h.Watch, true)
 	setDefault(&h.Canary.Share, defaultCanaryShare)
 	setDefault(&h.Canary.Period, defaultCanaryPeriod)
@@ -92,6 +94,9 @@ func (h *Plugin) finish(environ []string) error {
 		return fmt.Errorf("limits.cpus: %v is not a number of processors, such as 0.5; 0 is no limit", *h.Limits.CPUs)
 	case h.Group != "" && h.User == "":
 		return errors.New("group: needs a user")
+	}
+	if err := host.CheckStartTimeout(*h.StartTimeout); err != nil {
+		return fmt.Errorf("start_timeout: %w", err)
 	}
 	h.SHA256 = strings.ToLower(h.SHA256)
 	if h.SHA256 != "" && !isSHA256(h.SHA256) {
@@ -147,7 +152,7 @@ func (c *Config) HostConfigs(environ []string) ([]host.Config, error) {
 		}
 		plugins[i] = host.Config{
 			Name: h.Name, Path: h.Path, Args: h.Args, Env: environment,
-			Processes: *h.Processes, Concurrency: or(h.Concurrency, 0), Isolated: *h.Isolated,
+			Processes: *h.Processes, Concurrency: or(h.Concurrency, 0), Isolated: *h.Isolated, StartTimeout: *h.StartTimeout,
 			Limits: host.Limits{
 				MemoryBytes: uint64(or(h.Limits.Memory, 0)),
 				CPUs:        or(h.Limits.CPUs, 0),

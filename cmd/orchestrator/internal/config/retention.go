@@ -12,10 +12,10 @@ import (
 const (
 	// Keep is for ever.
 	Keep Kept = "keep"
-	// leastKept is the shortest time that a job is kept.
-	leastKept = time.Minute
-	// mostKept keeps times within what the database can subtract from now.
-	mostKept = 100 * 365 * 24 * time.Hour
+	// LeastKept is the shortest time that a job is kept.
+	LeastKept = time.Minute
+	// MostKept keeps times within what the database can subtract from now.
+	MostKept = 100 * 365 * 24 * time.Hour
 )
 
 // Kept is how long something is kept: a Go duration, or keep.
@@ -93,7 +93,7 @@ func (k Kept) time(at key) (*time.Duration, error) {
 		return nil, nil
 	}
 	kept, err := time.ParseDuration(string(k))
-	if err != nil || kept < leastKept || kept > mostKept {
+	if err != nil || kept < LeastKept || kept > MostKept {
 		return nil, fmt.Errorf("%s: %q is neither keep nor a duration from 1m to 876000h, such as 168h", at, k)
 	}
 	return &kept, nil

@@ -209,9 +209,11 @@ func TestEventsAreRead(t *testing.T) {
 	group, err := tree.Make("7", Limits{})
 	require.NoError(t, err)
 	require.False(t, group.OutOfMemory())
-	require.Zero(t, group.Refused())
+	meter := group.Meter()
+	defer meter.Close()
+	require.Zero(t, meter.Refused())
 	k.put("svc/hf-1/7", "memory.events", "low 0\nhigh 0\nmax 17\noom 1\noom_kill 3\noom_group_kill 1\n")
 	k.put("svc/hf-1/7", "pids.events", "max 12\n")
 	require.True(t, group.OutOfMemory())
-	require.EqualValues(t, 12, group.Refused())
+	require.EqualValues(t, 12, meter.Refused())
 }

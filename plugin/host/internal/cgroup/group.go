@@ -1,7 +1,6 @@
 package cgroup
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -124,8 +123,9 @@ func (g *Group) Members() ([]int, error) {
 
 // Tasks counts the processes and threads in the group.
 func (g *Group) Tasks() (uint64, error) {
-	text, err := os.ReadFile(filepath.Join(g.path, "cgroup.threads"))
-	return uint64(bytes.Count(text, []byte{'\n'})), err
+	meter := g.Meter()
+	defer meter.Close()
+	return meter.Tasks()
 }
 
 // Memory returns how much memory is in use, in bytes; false if the tree lacks the
@@ -147,9 +147,6 @@ func (g *Group) ProcessorTime() time.Duration {
 
 // OutOfMemory reports whether the kernel has killed a member because memory ran out.
 func (g *Group) OutOfMemory() bool { return g.event("memory.events", "oom_kill") > 0 }
-
-// Refused returns how many forks the kernel has refused because of the limit.
-func (g *Group) Refused() uint64 { return g.event("pids.events", "max") }
 
 func (g *Group) event(file, name string) uint64 {
 	fields := words(g.path, file)

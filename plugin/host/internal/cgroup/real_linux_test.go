@@ -49,6 +49,11 @@ func TestAGroupContainsAndKillsAllThatItsMembersFork(t *testing.T) {
 	tasks, err := group.Tasks()
 	require.NoError(t, err)
 	require.EqualValues(t, 2, tasks)
+	meter := group.Meter()
+	defer meter.Close()
+	tasks, err = meter.Tasks()
+	require.NoError(t, err)
+	require.EqualValues(t, 2, tasks)
 
 	group.Kill()
 	require.ErrorContains(t, cmd.Wait(), "signal: killed")
@@ -56,10 +61,15 @@ func TestAGroupContainsAndKillsAllThatItsMembersFork(t *testing.T) {
 		members, err := group.Members()
 		return err == nil && len(members) == 0
 	}, time.Minute, time.Millisecond)
+	tasks, err = meter.Tasks()
+	require.NoError(t, err)
+	require.Zero(t, tasks, "the same file says what is true now")
 	require.NoError(t, group.Remove())
 	require.NoError(t, group.Remove())
 	require.NoDirExists(t, group.path)
 	group.Kill()
+	_, err = meter.Tasks()
+	require.Error(t, err)
 }
 
 func TestATreeIsRemovedWithItsMembers(t *testing.T) {

@@ -43,7 +43,7 @@ func IsRefusal(err error) bool {
 // returns an error nothing is left of the process, and the error quotes its last
 // output.
 func Launch(ctx context.Context, spec Spec, owner Owner) (*Process, error) {
-	ctx, cancel := context.WithTimeout(ctx, spec.Settings.StartTimeout)
+	ctx, cancel := context.WithTimeout(ctx, spec.StartTimeout)
 	defer cancel()
 	p := &Process{
 		spec: spec, owner: owner,
@@ -84,7 +84,7 @@ func (p *Process) shakeHands() (*grpc.ClientConn, error) {
 		SkipHostEnv:      true,
 		AutoMTLS:         true,
 		// Our own timeout comes first and kills the process.
-		StartTimeout:     p.spec.Settings.StartTimeout + time.Second,
+		StartTimeout:     p.spec.StartTimeout + time.Second,
 		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: p.spec.SocketDir},
 		Logger:           hclog.NewNullLogger(),
 		RunnerFunc: func(_ hclog.Logger, cmd *exec.Cmd, socketDir string) (runner.Runner, error) {
@@ -108,7 +108,7 @@ func (p *Process) shakeHands() (*grpc.ClientConn, error) {
 	}
 	// Again, our own timeout comes first, also when timers are late on a busy machine: it
 	// gives the better reason.
-	return dial(address, transport, p.spec.Settings.StartTimeout+time.Minute)
+	return dial(address, transport, p.spec.StartTimeout+time.Minute)
 }
 
 // These bound how many unread bytes from a process are kept in memory, for one stream
@@ -187,7 +187,7 @@ func (p *Process) abandonLaunch(ctx context.Context, err error) error {
 	case c.LeftByItself():
 		err = fmt.Errorf("it ended during its start: %w", c.Death())
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		err = fmt.Errorf("it was not up within %s", p.spec.Settings.StartTimeout)
+		err = fmt.Errorf("it was not up within %s", p.spec.StartTimeout)
 	default:
 		// go-plugin's errors go on for many lines, with advice for its own users.
 		first, _, _ := strings.Cut(err.Error(), "\n")

@@ -46,8 +46,10 @@ type Spec struct {
 	SocketDir string
 	// Isolated says that the process runs one attempt, after which it drains.
 	Isolated bool
-	Settings Settings
-	Log      *slog.Logger
+	// StartTimeout bounds the launch, from fork to manifest.
+	StartTimeout time.Duration
+	Settings     Settings
+	Log          *slog.Logger
 	// Draining is canceled when the process must finish its attempts and exit, and
 	// Killing when its time for that is over.
 	Draining, Killing context.Context

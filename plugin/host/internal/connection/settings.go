@@ -11,8 +11,6 @@ import (
 
 // Settings are the same for all processes.
 type Settings struct {
-	// StartTimeout bounds a launch, from fork to manifest.
-	StartTimeout time.Duration
 	// KillGrace is how long a process without work may take to exit.
 	KillGrace time.Duration
 	// ExitWindow is how far apart two signs of one death may be: the end of the
@@ -32,8 +30,8 @@ type Settings struct {
 // Validate returns an error for an invalid setting.
 func (s Settings) Validate() error {
 	switch {
-	case min(s.StartTimeout, s.KillGrace, s.ExitWindow, s.HealthPeriod, s.HealthTimeout) <= 0:
-		return errors.New("start timeout, kill grace, exit window, health period and health timeout must be above zero")
+	case min(s.KillGrace, s.ExitWindow, s.HealthPeriod, s.HealthTimeout) <= 0:
+		return errors.New("kill grace, exit window, health period and health timeout must be above zero")
 	case s.LinesPerSecond < 1:
 		return errors.New("lines per second must be at least 1")
 	}

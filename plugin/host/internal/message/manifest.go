@@ -205,9 +205,12 @@ func toMilliseconds(d time.Duration) uint64 {
 
 func toCount(n int) uint32 { return uint32(min(max(n, 0), math.MaxUint32)) }
 
-// Without returns the manifest without the skipped job types. The result is still Equal
-// to manifests that come from the same declaration.
+// Without returns the manifest without the skipped job types, or m itself if it has none of
+// them. The result is still Equal to manifests that come from the same declaration.
 func (m *Manifest) Without(skipped func(jobType string) bool) *Manifest {
+	if !slices.ContainsFunc(m.Types, skipped) {
+		return m
+	}
 	rest := *m
 	rest.Types, rest.Specs, rest.SkippedTypes = nil, nil, slices.Clip(rest.SkippedTypes)
 	for i, jobType := range m.Types {

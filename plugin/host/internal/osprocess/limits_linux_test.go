@@ -19,17 +19,28 @@ import (
 func everywhere(t *testing.T, test func(t *testing.T, tree *cgroup.Tree)) {
 	t.Helper()
 	t.Run("without cgroups", func(t *testing.T) { test(t, nil) })
-	t.Run("with cgroups", func(t *testing.T) {
-		tree, err := cgroup.Open(cgroup.Auto, "hf-child-"+strconv.FormatInt(time.Now().UnixNano(), 36))
-		if err != nil {
-			t.Skip("no cgroup can be made here: ", err)
-		}
-		t.Cleanup(func() { require.NoError(t, tree.Remove()) })
-		test(t, tree)
-		groups, err := filepath.Glob(tree.Path + "/plugin*")
-		require.NoError(t, err)
-		require.Empty(t, groups)
-	})
+	t.Run("with cgroups", func(t *testing.T) { inCgroups(t, test) })
+}
+
+// inCgroups runs the test with cgroups, which are gone afterwards.
+func inCgroups(t *testing.T, test func(t *testing.T, tree *cgroup.Tree)) {
+	t.Helper()
+	tree := realTree(t)
+	test(t, tree)
+	groups, err := filepath.Glob(tree.Path + "/plugin*")
+	require.NoError(t, err)
+	require.Empty(t, groups)
+}
+
+// realTree makes a tree in the kernel's own file system, if this user may.
+func realTree(t testing.TB) *cgroup.Tree {
+	t.Helper()
+	tree, err := cgroup.Open(cgroup.Auto, "hf-child-"+strconv.FormatInt(time.Now().UnixNano(), 36))
+	if err != nil {
+		t.Skip("no cgroup can be made here: ", err)
+	}
+	t.Cleanup(func() { require.NoError(t, tree.Remove()) })
+	return tree
 }
 
 func TestAForkBombIsKilledWithAllItsProcesses(t *testing.T) {

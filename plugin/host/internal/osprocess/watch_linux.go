@@ -26,6 +26,8 @@ const (
 type watch struct {
 	limits cgroup.Limits
 	group  *cgroup.Group
+	// meter is of the group; nil if there is none.
+	meter *cgroup.Meter
 	// keeper is the process whose descendants are the members.
 	keeper int
 	// bounded says that the kernel bounds the number of processes.
@@ -58,6 +60,9 @@ func newWatch(spec *Spec, group *cgroup.Group, l launched) *watch {
 	if !w.memory && w.limits.Processes == 0 {
 		return nil
 	}
+	if group != nil {
+		w.meter = group.Meter()
+	}
 	return w
 }
 
@@ -65,6 +70,9 @@ func newWatch(spec *Spec, group *cgroup.Group, l launched) *watch {
 func (w *watch) run(c *Process) {
 	ticks := time.NewTicker(watchPeriod)
 	defer ticks.Stop()
+	if w.meter != nil {
+		defer w.meter.Close()
+	}
 	for {
 		select {
 		case <-c.gone:
@@ -94,17 +102,17 @@ func (w *watch) look() (Death, bool) {
 func (w *watch) tooMany() bool {
 	switch {
 	case w.bounded:
-		refused := w.group.Refused()
+		refused := w.meter.Refused()
 		more := refused > w.refused
 		w.refused = refused
 		if !more {
 			return false
 		}
 		// The limit that was reached may be that of a cgroup further up.
-		tasks, err := w.group.Tasks()
+		tasks, err := w.meter.Tasks()
 		return err == nil && tasks*10 >= w.limits.Processes*9
-	case w.group != nil:
-		tasks, err := w.group.Tasks()
+	case w.meter != nil:
+		tasks, err := w.meter.Tasks()
 		return err == nil && tasks > w.limits.Processes
 	}
 	// If the members exceed the limit, the machine has at least as many more tasks as
