@@ -27,7 +27,7 @@ and no database. Your machines differ: measure with orchestrator bench.`,
 			if need.Payload, err = capacity.ParseBytes(payload); err != nil {
 				return usageError{fmt.Errorf("--payload: %w", err)}
 			}
-			if need.Keep, err = capacity.ParseTime(keep); err != nil {
+			if need.Keep, err = capacity.ParseKept(keep); err != nil {
 				return usageError{fmt.Errorf("--keep: %w", err)}
 			}
 			if err := need.Validate(); err != nil {
@@ -49,8 +49,9 @@ func (p *program) showCapacity(need capacity.Need, keep string, asJSON bool) err
 	if asJSON {
 		return json.NewEncoder(p.stdout).Encode(struct {
 			capacity.Estimate
+			Remarks []string          `json:"remarks"`
 			Figures []capacity.Figure `json:"figures"`
-		}{e, capacity.Figures})
+		}{e, append([]string{}, e.Remarks(need)...), capacity.Figures})
 	}
 	screen := show.NewScreen(p.stdout, show.Never, p.getenv)
 	table := show.NewTable(screen, "WHAT", "ESTIMATE", "WHY").WrapLast()

@@ -138,13 +138,55 @@ func TestUnknownCommandsAreUsageErrors(t *testing.T) {
 		"help sevre":            `unknown command "sevre" for "orchestrator"; did you mean serve?`,
 		"help plugins lst":      `unknown command "lst" for "orchestrator plugins"; did you mean list?`,
 		"version extra":         `the argument "extra" is not expected; usage: orchestrator version`,
-		"serve extra":           `the argument "extra" is not expected; usage: orchestrator serve`,
+		"export --reopen a.b": `--reopen takes no file, and "a.b" is one: it lets the ledger in the database change again, and leaves files as they are; ` +
+			"usage: orchestrator export --reopen, or orchestrator export FILE without --reopen to export",
+		"serve extra": `the argument "extra" is not expected; usage: orchestrator serve`,
 	} {
 		code, stdout, stderr := execute(t, nil, strings.Fields(args)...)
 		require.Equal(t, exitUsage, code, args)
 		require.Empty(t, stdout)
 		require.Contains(t, stderr, "orchestrator: "+want)
 	}
+}
+
+func TestAValueThatAFlagCannotHaveIsAnsweredInPlainWords(t *testing.T) {
+	for args, want := range map[string]string{
+		"list --limit x":                    `--limit: "x" is not a whole number`,
+		"list --limit 99999999999999999999": `--limit: "99999999999999999999" is out of range`,
+		"capacity --rate x":                 `--rate: "x" is not a number`,
+		"list --json=x":                     `--json: "x" is not true or false`,
+		"bench fleet --orchestrators 2,x":   `--orchestrators: "2,x" is not whole numbers with commas between them`,
+		"plugins run x --start-timeout 5":   `--start-timeout: "5" is not a duration; write 500ms, 30s or 1h30m`,
+		"serve --set worker.lease=tomorrow": `configuration: 'worker.lease' "tomorrow" is not a duration; write 500ms, 30s or 1h30m`,
+	} {
+		code, stdout, stderr := execute(t, nil, strings.Fields(args)...)
+		require.Equal(t, exitUsage, code, args)
+		require.Empty(t, stdout)
+		require.Equal(t, "orchestrator: "+want+"\n", stderr)
+	}
+}
+
+func TestCapacitySaysWhatIsOutOfBoundsAndWhatToDo(t *testing.T) {
+	for args, complaint := range map[string]string{
+		"--keep 0s":      `--keep: "0s" is too short: retention keeps jobs for at least 1m`,
+		"--payload 10GB": `--payload: "10GB" is too large: a payload has at most 32MiB`,
+	} {
+		code, stdout, stderr := execute(t, nil, append([]string{"capacity"}, strings.Fields(args)...)...)
+		require.Equal(t, exitUsage, code, args)
+		require.Empty(t, stdout)
+		require.Contains(t, stderr, complaint)
+	}
+	remarks := func(args ...string) (remarks []string) {
+		code, stdout, stderr := execute(t, nil, append([]string{"capacity", "--json"}, args...)...)
+		require.Equal(t, exitOK, code, stderr)
+		var answer map[string]json.RawMessage
+		require.NoError(t, json.Unmarshal([]byte(stdout), &answer))
+		require.NoError(t, json.Unmarshal(answer["remarks"], &remarks))
+		return remarks
+	}
+	require.NotNil(t, remarks())
+	require.Empty(t, remarks())
+	require.Contains(t, remarks("--orchestrators", "10")[0], "Set max_connections of PostgreSQL to 300")
 }
 
 func TestAnUnknownSubcommandDoesNotPrintHelp(t *testing.T) {

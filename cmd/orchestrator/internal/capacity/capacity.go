@@ -113,8 +113,7 @@ func at(payload int64, value func(point) float64) float64 {
 // Remarks say what the estimate cannot show, and what to do about it.
 func (e Estimate) Remarks(n Need) (remarks []string) {
 	if e.Connections > MaxConnections {
-		remarks = append(remarks, fmt.Sprintf("%d connections are more than PostgreSQL allows by default: raise max_connections, or lower "+
-			"database.max_connections of each orchestrator.", e.Connections))
+		remarks = append(remarks, e.tooManyConnections(n.Orchestrators))
 	}
 	if n.Rate > MeasuredRate {
 		remarks = append(remarks, fmt.Sprintf("More than %d jobs a second were not measured on one database: two cores that did all of the work "+
@@ -127,4 +126,18 @@ func (e Estimate) Remarks(n Need) (remarks []string) {
 		remarks = append(remarks, fmt.Sprintf("Payloads of more than %d bytes were not measured: these figures go on as between the last two that were.", last))
 	}
 	return remarks
+}
+
+// tooManyConnections says what to set. doctor warns of more than 80 %.
+func (e Estimate) tooManyConnections(orchestrators int) string {
+	enough := (e.Connections*10/8 + 9) / 10 * 10
+	remark := fmt.Sprintf("%d orchestrators use up to %d connections, and PostgreSQL allows %d by default. Set max_connections of PostgreSQL to %d",
+		orchestrators, e.Connections, MaxConnections, enough)
+	if each := (MaxConnections-reservedConnections)/orchestrators - besidePools; each >= leastPool {
+		remark += fmt.Sprintf(", or database.max_connections of each orchestrator to %d", each)
+	}
+	if orchestrators < poolerFrom {
+		return remark + "."
+	}
+	return remark + fmt.Sprintf(". With as many, prefer PgBouncer, through which all of them share %d: see %s and %s.", pooled, scale, postgresql)
 }

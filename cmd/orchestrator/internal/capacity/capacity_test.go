@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -66,19 +67,56 @@ func TestSizesAndTimesAreRead(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, got, text)
 	}
-	for _, text := range []string{"", "-1", "x", "2 parsecs", "2GB", "9999999MB", "1e3"} {
+	for _, text := range []string{"", "-1", "x", "2 parsecs", "9999999MB", "1e3"} {
 		_, err := ParseBytes(text)
 		require.Error(t, err, text)
 	}
-	for text, want := range map[string]time.Duration{"30d": 30 * day, "1.5d": 36 * time.Hour, "12h": 12 * time.Hour, "0s": 0} {
-		got, err := ParseTime(text)
+	for text, want := range map[string]time.Duration{
+		"30d": 30 * day, "1.5d": 36 * time.Hour, "12h": 12 * time.Hour, "1m": time.Minute, "36500d": 36_500 * day, "876000h": 36_500 * day,
+	} {
+		got, err := ParseKept(text)
 		require.NoError(t, err)
 		require.Equal(t, want, got, text)
 	}
 	for _, text := range []string{"", "30", "-1h", "d", "99999d"} {
-		_, err := ParseTime(text)
+		_, err := ParseKept(text)
 		require.Error(t, err, text)
 	}
+}
+
+func TestErrorsNameTheBound(t *testing.T) {
+	for _, text := range []string{"10GB", "1TiB", "65MiB", "1" + strings.Repeat("0", 400)} {
+		_, err := ParseBytes(text)
+		require.EqualError(t, err, fmt.Sprintf("%q is too large: a payload has at most 32MiB (server.max_body_bytes), "+
+			"a result 32MiB (jobs.max_result_bytes), so write at most 64MiB", text))
+	}
+	got, err := ParseBytes("64MiB")
+	require.NoError(t, err)
+	require.EqualValues(t, 64<<20, got)
+	for text, complaint := range map[string]string{
+		"0s": "retention keeps jobs for at least 1m", "59s": "for at least 1m", "0d": "for at least 1m", "0": "for at least 1m",
+		"876001h": "retention keeps jobs for at most 36500d, or for ever", "36501d": "at most 36500d", "1" + strings.Repeat("0", 400) + "d": "at most 36500d",
+		"keep": "grows without end; write how long you want to look ahead",
+	} {
+		_, err := ParseKept(text)
+		require.ErrorContains(t, err, complaint, text)
+	}
+}
+
+func TestTooManyConnectionsAreNoted(t *testing.T) {
+	remarks := func(orchestrators int) string {
+		need := Need{Rate: 1, Payload: 2, Keep: day, Orchestrators: orchestrators}
+		return strings.Join(Plan(need).Remarks(need), " ")
+	}
+	require.Empty(t, remarks(4))
+	require.Equal(t, "5 orchestrators use up to 120 connections, and PostgreSQL allows 100 by default. "+
+		"Set max_connections of PostgreSQL to 150, or database.max_connections of each orchestrator to 15.", remarks(5))
+	require.Contains(t, remarks(10), "Set max_connections of PostgreSQL to 300, or database.max_connections of each orchestrator to 5. "+
+		"With as many, prefer PgBouncer, through which all of them share 40: see docs/how-to/scale.md")
+	require.NotContains(t, remarks(20), "database.max_connections", "fewer than an orchestrator needs")
+	page, err := os.ReadFile(filepath.Join("../../../..", scale))
+	require.NoError(t, err)
+	require.Regexp(t, `(?s)From about ten\s+orchestrators on, \[PgBouncer\]\(postgresql.md#pgbouncer\) lets them share 40\.`, string(page))
 }
 
 // A figure that is measured again must be changed here too.

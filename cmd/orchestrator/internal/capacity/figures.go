@@ -5,6 +5,7 @@ const (
 	ownPage     = "docs/how-to/capacity.md"
 	performance = "docs/explanation/performance.md"
 	postgresql  = "docs/how-to/postgresql.md"
+	scale       = "docs/how-to/scale.md"
 	retention   = "docs/adr/0017-retention.md"
 )
 
@@ -51,11 +52,19 @@ const (
 	// vacuumRoom is the share by which the ledger grew while its past was deleted: from 9,371
 	// to 11,192 MB.
 	vacuumRoom = 0.2
-	// orchestratorConnections are 20 in pools, two for heartbeats, one that listens, and one while
-	// it starts.
-	orchestratorConnections = 20 + 2 + 1 + 1
+	// besidePools are two connections for heartbeats, one that listens, and one while an
+	// orchestrator starts. It has 20 in pools, and at least three.
+	besidePools             = 2 + 1 + 1
+	orchestratorConnections = 20 + besidePools
+	leastPool               = 3
 	// MaxConnections is that of the embedded server, and of PostgreSQL by default.
 	MaxConnections = 100
+	// reservedConnections are those that PostgreSQL keeps for superusers.
+	reservedConnections = 3
+	// poolerFrom is from how many orchestrators on they should share connections, which are
+	// pooled, through PgBouncer.
+	poolerFrom = 10
+	pooled     = 40
 	// MeasuredRate is jobs a second, submitted in batches and worked at the same time, of
 	// which two processors did all the work.
 	MeasuredRate = 45_053
