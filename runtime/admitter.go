@@ -66,11 +66,7 @@ func (a *admitter) admit(ctx context.Context) (time.Duration, error) {
 			loop.Pause(ctx, min(time.Since(began), longestRest))
 		}
 		if !done.More {
-			pause := a.jobs.Pace.Poll(job.RoleMaintenance)
-			if done.NextIn > 0 {
-				pause = min(pause, done.NextIn)
-			}
-			return pause, nil
+			return min(pauseUntil(done.NextIn, done.NextIn > 0), time.Until(a.recounted.Add(recountInterval))), nil
 		}
 	}
 	return 0, nil
@@ -83,7 +79,7 @@ func (a *admitter) prepare(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
 	rules := a.jobs.Rules()
-	if time.Since(a.recounted) > recountInterval {
+	if time.Since(a.recounted) >= recountInterval {
 		corrected, err := a.store.Recount(ctx, rules)
 		if err != nil {
 			return err

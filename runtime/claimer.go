@@ -79,7 +79,9 @@ type claimer struct {
 	together time.Time
 	// nextLook is when attempts may have waited too long.
 	nextLook time.Time
-	turn     int
+	// alarm goes off when the first of these is due.
+	alarm *time.Timer
+	turn  int
 }
 
 func newClaimer(
@@ -101,6 +103,8 @@ type claimFunc func(ctx context.Context, plan claimPlan, limit int) (int, error)
 func (c *claimer) run(ctx context.Context, claim claimFunc) {
 	c.offers = c.hints.Offers()
 	defer c.hints.EndOffers()
+	c.alarm = time.NewTimer(0)
+	defer c.alarm.Stop()
 	for ctx.Err() == nil {
 		offered := c.offers.Take()
 		c.expect(offered)
@@ -339,29 +343,32 @@ func (c *claimer) releaseUnanswered(ctx context.Context) error {
 // wait returns when there may be something to claim: slots or pools changed, jobs were
 // hinted at, a poll or another look is due, or some attempts have waited too long.
 func (c *claimer) wait(ctx context.Context) {
-	poll := time.NewTimer(time.Until(c.nextPoll))
-	defer poll.Stop()
-	look := time.NewTimer(time.Until(c.nextLook))
-	defer look.Stop()
-	again := time.NewTimer(time.Until(c.againAt))
-	defer again.Stop()
-	if len(c.again) == 0 {
-		again.Stop()
+	due := []time.Time{c.nextPoll, c.nextLook}
+	if len(c.again) > 0 {
+		due = append(due, c.againAt)
 	}
+	c.alarm.Reset(time.Until(slices.MinFunc(due, time.Time.Compare)))
 	select {
 	case <-c.plugins.Changed():
 	case <-c.inFlight.freed:
-	case <-look.C:
-	case <-again.C:
-		maps.Copy(c.expected, c.again)
-		clear(c.again)
-		c.hinted = false
 	case <-c.offers.Woken(): // run takes them
 	case <-c.hints.Ready().Woken():
 		c.expect(c.hints.Ready().Take())
-	case <-poll.C:
+	case <-c.alarm.C:
+		c.lookAgain(time.Now())
+	case <-ctx.Done():
+	}
+}
+
+// lookAgain expects the jobs for which it is time to look, though nobody has announced any.
+func (c *claimer) lookAgain(now time.Time) {
+	if len(c.again) > 0 && !now.Before(c.againAt) {
+		maps.Copy(c.expected, c.again)
+		clear(c.again)
+		c.hinted = false
+	}
+	if !now.Before(c.nextPoll) {
 		c.expectJobs()
 		c.hinted = false
-	case <-ctx.Done():
 	}
 }

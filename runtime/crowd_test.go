@@ -3,6 +3,7 @@ package runtime_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -15,12 +16,12 @@ import (
 )
 
 // An orchestrator without work asks the database less, the more others can do the same: all
-// together do not ask much more than two, beyond what each must ask for itself.
+// together poll as often as one, beyond what each must ask for itself.
 func TestAnIdleOrchestratorAsksLessTheMoreThereAre(t *testing.T) {
 	t.Parallel()
 	const minutes = 20
 	perMinute := func(live int, hears bool) (counts map[string]float64, all float64) {
-		s := &idleStore{live: live, hears: hears, calls: make(map[string]int)}
+		s := newIdleStore(live, hears)
 		synctest.Test(t, func(t *testing.T) {
 			launch(t, s, idlePlugins{}, polling(time.Second), leasing(30*time.Second))
 			time.Sleep(time.Minute) // until it knows how many there are
@@ -37,19 +38,75 @@ func TestAnIdleOrchestratorAsksLessTheMoreThereAre(t *testing.T) {
 	deaf, unheard := perMinute(50, false)
 	t.Logf("calls a minute, of one: %.0f, of two: %.0f, of fifty: %.0f %v", alone, both, among, fifty)
 
-	for _, verb := range []string{"claim", "admit", "follow", "promote", "nextExpiry", "nextTick", "rules"} {
+	for _, verb := range []string{"claim", "outlook", "rules"} {
 		require.InDelta(t, one[verb], two[verb], one[verb]/10, "%s: two take no turns", verb)
 		require.InDelta(t, one[verb], deaf[verb], one[verb]/10, "%s: without hints nobody waits for others", verb)
 		require.GreaterOrEqual(t, two[verb], 50.0, verb)
-		require.InDelta(t, 2*two[verb], 10*ten[verb], two[verb], "%s: ten ask as often as two", verb)
-		require.InDelta(t, 2*two[verb], 50*fifty[verb], 1.2*two[verb], "%s: fifty ask as often as two", verb)
+		require.InDelta(t, one[verb], 10*ten[verb], one[verb]/2, "%s: ten ask as often as one", verb)
+		require.InDelta(t, one[verb], 50*fifty[verb], one[verb]/2, "%s: fifty ask as often as one", verb)
 	}
 	require.InDelta(t, alone, unheard, alone/10)
+	require.InDelta(t, 1, two["forgetLogins"], 0.2, "records are deleted every minute")
+	require.Less(t, fifty["forgetLogins"], 0.4, "a crowd takes turns at deleting records")
 	for _, counts := range []map[string]float64{two, fifty} {
 		require.InDelta(t, 6, counts["renew"], 1, "each renews for itself, three times a lease")
-		require.InDelta(t, 2, counts["catalog"], 0.5, "each reads the job types every 30 s, known or not")
+		require.Less(t, counts["catalog"], 0.2, "a look says that no job type was declared")
+		for _, verb := range []string{"admit", "promote", "nextExpiry", "nextTick", "operateNext"} {
+			require.Less(t, counts[verb], 0.5, "%s: a look says that there is nothing", verb)
+		}
 	}
-	require.Less(t, among, both/7, "an orchestrator among fifty")
+	require.InDelta(t, 1, two["reap"], 0.2, "a look says that there is nothing, too")
+	require.InDelta(t, 12, two["surroundings"], 1, "each looks after the others, every sixth of a lease")
+	require.InDelta(t, 3, fifty["surroundings"], 0.5, "in a crowd four times less often")
+	require.Less(t, among, both/12, "an orchestrator among fifty")
+}
+
+// Leases run out whether or not the others can be seen.
+func TestAReaperThatIsToldNothingReapsAnyway(t *testing.T) {
+	t.Parallel()
+	s := newIdleStore(1, true)
+	s.unseen = errors.New("the statement takes too long")
+	synctest.Test(t, func(t *testing.T) {
+		launch(t, s, idlePlugins{}, polling(time.Second), leasing(30*time.Second))
+		time.Sleep(time.Minute)
+		counts, _ := s.counted(1)
+		require.InDelta(t, 12, counts["surroundings"], 2)
+		require.InDelta(t, 12, counts["reap"], 2, "every sixth of a lease")
+	})
+}
+
+// Only those that maintain see what is to be reaped.
+func TestTwoThatMaintainLookAsOftenAsOneAmongManyWorkers(t *testing.T) {
+	t.Parallel()
+	for maintainers, want := range map[int]float64{1: 12, 2: 12, 4: 6, 50: 3} {
+		s := newIdleStore(50, true)
+		s.maintainers = maintainers
+		synctest.Test(t, func(t *testing.T) {
+			launch(t, s, idlePlugins{}, polling(time.Second), leasing(30*time.Second))
+			time.Sleep(time.Minute)
+			s.forget()
+			time.Sleep(10 * time.Minute)
+			counts, _ := s.counted(10)
+			require.InDelta(t, want, counts["surroundings"], 1, maintainers)
+		})
+	}
+}
+
+func TestJobTypesThatNobodyAnnouncedAreReadWithinALook(t *testing.T) {
+	t.Parallel()
+	s := newIdleStore(1, true)
+	synctest.Test(t, func(t *testing.T) {
+		launch(t, s, idlePlugins{}, polling(time.Second), leasing(30*time.Second))
+		time.Sleep(time.Minute)
+		s.forget()
+		s.declare()
+		time.Sleep(6 * time.Second)
+		counts, _ := s.counted(1)
+		require.Equal(t, 1.0, counts["catalog"])
+		time.Sleep(time.Minute)
+		counts, _ = s.counted(1)
+		require.Equal(t, 1.0, counts["catalog"], "once")
+	})
 }
 
 // idleStore is one in which there is nothing to do. It counts what it is asked.
@@ -57,9 +114,35 @@ type idleStore struct {
 	runtime.Store
 	live  int
 	hears bool
+	// maintainers is how many of them maintain; 0 for all.
+	maintainers int
+	// unseen is why the others cannot be seen.
+	unseen error
 
-	mu    sync.Mutex
-	calls map[string]int
+	mu      sync.Mutex
+	types   int64 // the version of the job types
+	calls   map[string]int
+	outlook job.Outlook
+	blind   error // of looks
+}
+
+// newIdleStore returns one that counts so many live processes, and whose hints are heard or not.
+func newIdleStore(live int, hears bool) *idleStore {
+	return &idleStore{live: live, hears: hears, calls: make(map[string]int)}
+}
+
+// see sets what looks return from now on.
+func (s *idleStore) see(outlook job.Outlook, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.outlook, s.blind = outlook, err
+}
+
+// declare is as if another process had declared a job type.
+func (s *idleStore) declare() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.types++
 }
 
 func (s *idleStore) count(verb string) {
@@ -85,9 +168,18 @@ func (s *idleStore) counted(minutes float64) (perMinute map[string]float64, all 
 	return perMinute, all
 }
 
-func (s *idleStore) LiveWorkers(context.Context) ([]job.Peers, error) {
-	s.count("liveWorkers")
-	return []job.Peers{{Processes: s.live, Roles: job.AllRoles(), Types: []string{echo}}}, nil
+func (s *idleStore) Surroundings(context.Context, string, string) (job.Surroundings, error) {
+	s.count("surroundings")
+	if s.unseen != nil {
+		return job.Surroundings{}, s.unseen
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	seen := job.Surroundings{TypesVersion: s.types, Live: []job.Peers{{Processes: s.live, Roles: job.AllRoles(), Types: []string{echo}}}}
+	if s.maintainers > 0 {
+		seen.Live = []job.Peers{{Processes: s.live - s.maintainers, Roles: job.Roles{job.RoleWorker}}, {Processes: s.maintainers, Roles: job.AllRoles()}}
+	}
+	return seen, nil
 }
 
 func (s *idleStore) Listen(ctx context.Context, ready func(), _ func(job.Notice)) error {
@@ -121,6 +213,13 @@ func (s *idleStore) Admit(context.Context, *job.Rules) (done job.Admission, err 
 func (s *idleStore) Follow(context.Context, job.FollowPlan) (done job.Following, err error) {
 	s.count("follow")
 	return done, nil
+}
+
+func (s *idleStore) Outlook(context.Context, time.Duration) (job.Outlook, error) {
+	s.count("outlook")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.outlook, s.blind
 }
 
 func (s *idleStore) Promote(context.Context, int) (done job.Promoted, err error) {
@@ -160,11 +259,6 @@ func (s *idleStore) EraseNext(context.Context, int) (map[job.State]int64, bool, 
 
 func (s *idleStore) Reap(context.Context, int, time.Duration) ([]job.Expired, error) {
 	s.count("reap")
-	return nil, nil
-}
-
-func (s *idleStore) WorkersOnHost(context.Context, string, string) ([]job.Worker, error) {
-	s.count("workersOnHost")
 	return nil, nil
 }
 
@@ -215,7 +309,10 @@ func (s *idleStore) ForgetEvents(context.Context, job.EventLog, int) (int, error
 
 func (s *idleStore) ForgetWalk(context.Context, job.Walk) error { return nil }
 
-func (s *idleStore) ForgetLogins(context.Context) (int, error) { return 0, nil }
+func (s *idleStore) ForgetLogins(context.Context) (int, error) {
+	s.count("forgetLogins")
+	return 0, nil
+}
 
 func (s *idleStore) ForgetActs(context.Context, time.Duration, int) (int, error) { return 0, nil }
 

@@ -73,9 +73,9 @@ func (d *deleter) run(ctx context.Context) {
 		case <-time.After(time.Until(next.next)):
 			d.step(ctx, next)
 		case <-time.After(time.Until(d.records)):
-			d.records = time.Now().Add(loop.Jittered(recordsEvery))
+			d.records = time.Now().Add(d.jobs.Pace.Pause(job.RoleMaintenance, recordsEvery))
 			if err := d.forgetRecords(ctx); err != nil && ctx.Err() == nil {
-				d.cfg.Log.Warn("old records of acts and logins could not be deleted; trying again", slog.Any("error", err))
+				d.cfg.Log.Warn("old records of acts and logins could not be deleted; trying again later", slog.Any("error", err))
 			}
 		}
 	}

@@ -30,6 +30,7 @@ type dispatcher struct {
 	mu      sync.Mutex
 	queues  map[string]*pluginQueue
 	order   []*pluginQueue // all of them
+	turned  []*pluginQueue // what inTurn returned last
 	turn    int            // which queue comes first next time
 	waiting int            // attempts in all queues
 	taken   bool           // one is out of its queue and may be put back
@@ -61,6 +62,9 @@ func (d *dispatcher) run(ctx context.Context, start func(*attempt) bool) {
 // dispatch returns once every attempt is started that there is a slot for, or the
 // context ends.
 func (d *dispatcher) dispatch(ctx context.Context) {
+	if !d.busy() {
+		return
+	}
 	passed := make(chan struct{})
 	select {
 	case d.passes <- passed:
@@ -85,8 +89,15 @@ func (d *dispatcher) startAll(start func(*attempt) bool) {
 	}
 }
 
+// busy reports whether attempts wait for a slot, or one is being started, which may be put back.
+func (d *dispatcher) busy() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.waiting > 0 || d.taken
+}
+
 // inTurn returns the queues, another one first each time, so that none is always the
-// last when there are fewer slots than attempts.
+// last when there are fewer slots than attempts. The result is valid until the next call.
 func (d *dispatcher) inTurn() []*pluginQueue {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -94,7 +105,8 @@ func (d *dispatcher) inTurn() []*pluginQueue {
 		return nil
 	}
 	d.turn = (d.turn + 1) % len(d.order)
-	return slices.Concat(d.order[d.turn:], d.order[:d.turn])
+	d.turned = append(append(d.turned[:0], d.order[d.turn:]...), d.order[:d.turn]...)
+	return d.turned
 }
 
 // take removes the first attempt of a queue and counts it as running, so that it is

@@ -48,9 +48,11 @@
 //	            of its own, and learns which jobs to cancel. A watch that needs no
 //	            database asks handlers to stop when a quarter of the proven time is
 //	            left, and kills them when a twelfth is left
+//	surroundings
+//	            counts the other processes, so that many need not all do the same; checks
+//	            the process ids of those on this system, and does not wait for the leases
+//	            of those that are gone; and sees expired leases
 //	reaper      takes over expired leases and settles their jobs
-//	neighbours  checks the process ids of workers on this system, and does not wait for
-//	            the leases of those that are gone
 //	scheduler   queues jobs that have become due
 //	expirer     cancels jobs that have not started by their time
 //	follower    tells those who wait for jobs that these have ended
@@ -77,8 +79,9 @@
 //	                         Their last checkpoints stay.
 //	kill -9 of a worker      Its plugin processes end with it. A worker on the same
 //	                         system finds it gone within its reap interval (a sixth of
-//	                         the lease, at most 5 s), another worker when the leases
-//	                         expire. The jobs are queued again, uncharged the first
+//	                         the lease, at most 5 s; among many, up to four times
+//	                         that), another worker when the leases expire. The jobs
+//	                         are queued again, uncharged the first
 //	                         job.MaxInterruptions times.
 //	database restarts        Everything acknowledged is there, leases too: they are
 //	                         rows. Handlers continue, and their outcomes wait in

@@ -29,11 +29,17 @@ func awaitSignal[T any](t testing.TB, signal <-chan T, told string) T {
 	}
 }
 
-// view asks again when a busy machine takes longer than the store waits.
+// refused reports whether a caller may ask again, since a busy machine took longer than the
+// store waits.
+func refused(err error) bool {
+	return errors.Is(err, job.ErrUnavailable) || errors.Is(err, job.ErrBusy)
+}
+
+// view asks again while it is refused.
 func view(t testing.TB, db *database, id job.ID) job.View {
 	t.Helper()
 	v, err := db.Get(context.WithoutCancel(t.Context()), id)
-	for began := time.Now(); errors.Is(err, job.ErrUnavailable) && time.Since(began) < patience; {
+	for began := time.Now(); refused(err) && time.Since(began) < patience; {
 		v, err = db.Get(context.WithoutCancel(t.Context()), id)
 	}
 	require.NoError(t, err)

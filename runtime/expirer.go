@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/internal/loop"
-	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/runtime/jobs"
 	"github.com/holdfast-jobs/holdfast/runtime/metrics"
 )
@@ -38,8 +37,8 @@ func (e *expirer) run(ctx context.Context) {
 	}
 }
 
-// expire cancels the jobs whose time has come and returns how long to wait for the next
-// one: never longer than a poll, since other processes take submissions too.
+// expire cancels the jobs whose time has come and returns how long to wait for the next one that
+// is known of now.
 func (e *expirer) expire(ctx context.Context) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
@@ -48,12 +47,8 @@ func (e *expirer) expire(ctx context.Context) (time.Duration, error) {
 		if err != nil {
 			return 0, err
 		}
-		poll := e.jobs.Pace.Poll(job.RoleMaintenance)
-		switch {
-		case !ok || in >= poll:
-			return poll, nil
-		case in > 0:
-			return max(in, time.Millisecond), nil
+		if !ok || in > 0 {
+			return pauseUntil(in, ok), nil
 		}
 		began := time.Now()
 		lapsed, entries, err := e.store.Expire(ctx, expireBatch)
@@ -63,7 +58,7 @@ func (e *expirer) expire(ctx context.Context) (time.Duration, error) {
 		}
 		e.jobs.Lapsed(lapsed, began)
 		if entries == 0 {
-			return min(expireAgain, poll), nil
+			return expireAgain, nil
 		}
 	}
 }

@@ -28,9 +28,8 @@ type follower struct {
 	store Store
 	jobs  *jobs.Service
 	wake  loop.Signal // a followed job has ended
-	// tryAt is when to look for undelivered ends next, and forgot when it last looked for old
-	// events.
-	tryAt, forgot time.Time
+	// tryAt is when to look for undelivered ends next, and forgetAt when to look for old events.
+	tryAt, forgetAt time.Time
 
 	workflows *workflowSweep
 	// canceling is where the next round goes on with workflows that are being canceled.
@@ -39,13 +38,23 @@ type follower struct {
 
 func (f *follower) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		pause := f.jobs.Pace.Poll(job.RoleMaintenance)
-		if err := errors.Join(f.follow(ctx), f.redeliver(ctx), f.forget(ctx), f.workflows.whenDue(ctx)); err != nil && ctx.Err() == nil {
+		err := errors.Join(f.follow(ctx), f.redeliver(ctx), f.forget(ctx), f.workflows.whenDue(ctx))
+		pause := f.pause()
+		if err != nil && ctx.Err() == nil {
 			f.cfg.Log.Warn("ended jobs could not be followed up; trying again", slog.Any("error", err))
 			pause = loop.Jittered(time.Second)
 		}
 		f.wake.Wait(ctx, pause)
 	}
+}
+
+// pause is how long it has nothing to do unless it is woken.
+func (f *follower) pause() time.Duration {
+	pause := min(time.Until(f.tryAt), time.Until(f.workflows.next))
+	if f.cfg.Events.On() {
+		pause = min(pause, time.Until(f.forgetAt))
+	}
+	return max(pause, 0)
 }
 
 // follow does rounds until the inbox is empty.
@@ -105,10 +114,10 @@ func (f *follower) complain(done job.Delivered) {
 
 // forget deletes old events.
 func (f *follower) forget(ctx context.Context) error {
-	if !f.cfg.Events.On() || time.Since(f.forgot) < forgetEvery {
+	if !f.cfg.Events.On() || time.Now().Before(f.forgetAt) {
 		return nil
 	}
-	f.forgot = time.Now()
+	f.forgetAt = time.Now().Add(f.jobs.Pace.Pause(job.RoleMaintenance, forgetEvery))
 	for deleted := forgetBatch; deleted == forgetBatch && ctx.Err() == nil; {
 		try, cancel := context.WithTimeout(ctx, settleTimeout)
 		var err error

@@ -101,9 +101,9 @@ func (h *hooked) NextDue(ctx context.Context) (time.Duration, bool, error) {
 	return h.Store.NextDue(ctx)
 }
 
-func (h *hooked) WorkersOnHost(ctx context.Context, host, except string) ([]job.Worker, error) {
-	h.note(ctx, "workers on host")
-	return h.Store.WorkersOnHost(ctx, host, except)
+func (h *hooked) Surroundings(ctx context.Context, host, worker string) (job.Surroundings, error) {
+	h.note(ctx, "surroundings")
+	return h.Store.Surroundings(ctx, host, worker)
 }
 
 func (h *hooked) ExpireWorkers(ctx context.Context, workers []string) (int, error) {

@@ -7,14 +7,20 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/internal/loop"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/runtime/jobs"
 	"github.com/holdfast-jobs/holdfast/runtime/metrics"
 )
+
+// mostAfterSlot bounds how long after the end of a slot it is written. The middle of what is
+// written stays in the slot, since it is less than half of it.
+const mostAfterSlot = job.LatencySlot / 4
 
 // latencyRecorder writes, once a slot, how long jobs have waited and run. What cannot be
 // written is lost, so that nothing is counted twice.
 type latencyRecorder struct {
 	store   Store
 	metrics *metrics.Metrics
+	pace    *jobs.Pace
 	log     *slog.Logger
 }
 
@@ -36,6 +42,7 @@ func (l *latencyRecorder) run(ctx context.Context) {
 			l.log.Warn("latencies of the last seconds are lost", slog.Any("error", err))
 			continue
 		}
-		next -= passed
+		// A crowd that wrote the same rows at once would wait for one another.
+		next += l.pace.TurnWithin(job.RoleWorker, mostAfterSlot) - passed
 	}
 }

@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 
+	"github.com/holdfast-jobs/holdfast/internal/loop"
 	"github.com/holdfast-jobs/holdfast/runtime/jobs"
 )
 
@@ -10,6 +11,7 @@ import (
 // them at once; there is no leader. Where two must not do the same, the database lets one of
 // them work at a time.
 type maintenance struct {
+	lookout   *lookout
 	reaper    *reaper
 	scheduler *scheduler
 	admitter  *admitter
@@ -27,14 +29,16 @@ type maintenance struct {
 
 // newMaintenance also makes the service leave to these loops what other processes must be
 // told of.
-func newMaintenance(cfg Config, store Store, service *jobs.Service, p *path, near *neighbours) *maintenance {
+func newMaintenance(cfg Config, store Store, service *jobs.Service, p *path, lost loop.Signal) *maintenance {
 	service.Maintains()
+	admits, follows := service.Admits(), service.Follows()
 	return &maintenance{
-		reaper:    &reaper{cfg: cfg, store: store, jobs: service, path: p, neighbours: near},
+		lookout:   &lookout{cfg: cfg, store: store, jobs: service, admits: admits, follows: follows},
+		reaper:    &reaper{cfg: cfg, store: store, jobs: service, path: p, lost: lost},
 		scheduler: &scheduler{cfg: cfg, store: store, jobs: service},
-		admitter:  &admitter{cfg: cfg, store: store, jobs: service, wake: service.Admits(), uncertain: true},
+		admitter:  &admitter{cfg: cfg, store: store, jobs: service, wake: admits, uncertain: true},
 		follower: &follower{
-			cfg: cfg, store: store, jobs: service, wake: service.Follows(), workflows: &workflowSweep{store: store, jobs: service},
+			cfg: cfg, store: store, jobs: service, wake: follows, workflows: &workflowSweep{store: store, jobs: service},
 		},
 		expirer:  &expirer{cfg: cfg, store: store, jobs: service},
 		ticker:   newTicker(cfg, store, service),
@@ -50,7 +54,7 @@ func newMaintenance(cfg Config, store Store, service *jobs.Service, p *path, nea
 
 func (m *maintenance) loops() []func(context.Context) {
 	return []func(context.Context){
-		m.reaper.run, m.scheduler.run, m.admitter.run, m.follower.run, m.expirer.run, m.ticker.run, m.ager.run,
+		m.lookout.run, m.reaper.run, m.scheduler.run, m.admitter.run, m.follower.run, m.expirer.run, m.ticker.run, m.ager.run,
 		m.tally.run, m.unique.run, m.deleter.run, m.eraser.run, m.operator.run, m.prints.run,
 	}
 }

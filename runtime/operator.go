@@ -13,9 +13,6 @@ import (
 )
 
 const (
-	// operateIdle is how often to look for operations that other processes have started, or
-	// have not finished.
-	operateIdle = 2 * time.Second
 	// operateBusy is how soon to look again for an operation that is due, but that another
 	// process works on.
 	operateBusy = 250 * time.Millisecond
@@ -75,12 +72,10 @@ func (o *operator) operate(ctx context.Context) (time.Duration, error) {
 	switch {
 	case err != nil:
 		return 0, err
-	case !ok || in > operateIdle:
-		return o.jobs.Pace.Pause(job.RoleMaintenance, operateIdle), nil
-	case in == 0:
+	case ok && in == 0:
 		return loop.Jittered(operateBusy), nil
 	}
-	return in, nil
+	return min(pauseUntil(in, ok), o.untilForget()), nil
 }
 
 // postpone puts off the operation that an error is about, so that others go on.
@@ -98,9 +93,14 @@ func (o *operator) postpone(ctx context.Context, err error) error {
 	return errors.Join(err, postponed)
 }
 
+// untilForget is how long it is until old operations are looked for; 0 if that is due.
+func (o *operator) untilForget() time.Duration {
+	return max(time.Until(o.forgot.Add(forgetOperationsEvery)), 0)
+}
+
 // forget deletes old operations.
 func (o *operator) forget(ctx context.Context) error {
-	if !o.forgot.IsZero() && time.Since(o.forgot) < forgetOperationsEvery {
+	if o.untilForget() > 0 {
 		return nil
 	}
 	try, cancel := context.WithTimeout(ctx, settleTimeout)

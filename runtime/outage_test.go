@@ -70,9 +70,11 @@ func TestAnOutageShorterThanTheLeaseCostsNothing(t *testing.T) {
 type apart struct {
 	runtime.Store
 	claims *store.Store
+	before func()
 }
 
 func (a apart) Claim(ctx context.Context, worker string, types []string, limit int, lease time.Duration) ([]job.Claimed, error) {
+	a.before()
 	return a.claims.Claim(ctx, worker, types, limit, lease)
 }
 
@@ -81,19 +83,23 @@ func TestJobsWhoseClaimWasNotAnsweredAreReleasedUncharged(t *testing.T) {
 	db := fresh(t)
 	p := pgtest.Between(t, db.url)
 	claims := openAt(t, p.URL)
-	// The pools know a connection and the statement before it goes wrong.
-	_, err := claims.Claim(t.Context(), "nobody", []string{"NOTHING"}, 1, time.Minute)
-	require.NoError(t, err)
 	const jobs = 10
 	ids := many(t, db, jobs)
-	p.Mute.Store(true)
+	// The pool knows a connection and the statement before it goes wrong, just before: it tries
+	// a connection that was idle for a second, and would find out.
+	var known error
+	goWrong := sync.OnceFunc(func() {
+		_, known = claims.Claim(t.Context(), "nobody", []string{"NOTHING"}, jobs, time.Minute)
+		p.Mute.Store(true)
+	})
 	s := supervise(t, playing("p", jobs, succeeds, echo))
-	launch(t, apart{Store: db, claims: claims}, s, func(c *runtime.Config) {
+	launch(t, apart{Store: db, claims: claims, before: goWrong}, s, func(c *runtime.Config) {
 		// Long enough that nothing is recovered by waiting, while the reaper
 		// looks every two seconds.
 		c.Lease = 12 * time.Second
 	})
 	await(t, func() bool { return ask[int](t, db, "select count(*) from leases") == jobs }, "the claim is to arrive")
+	require.NoError(t, known)
 	require.Empty(t, s.started())
 	p.Mute.Store(false)
 	p.Cut()
@@ -129,7 +135,8 @@ func TestEveryCallToTheDatabaseHasADeadline(t *testing.T) {
 		}
 		return err
 	}}
-	enlisted(t, db, aLongTime, processDied) // to be discharged
+	given(t, db)
+	holding(t, db, enlisted(t, db, aLongTime, processDied), aLongTime) // to be expired, and its job reaped
 	s := supervise(t, playing("p", 5, func(r *run) job.Outcome {
 		r.Progress([]byte("1"))
 		return job.Outcome{Kind: job.Success}
@@ -139,7 +146,7 @@ func TestEveryCallToTheDatabaseHasADeadline(t *testing.T) {
 	require.NoError(t, err)
 	want := []string{
 		"claim", "renew", "settle", "note", "reap", "promote", "next due", "submit",
-		"workers on host", "expire workers", "release unanswered", "send",
+		"surroundings", "expire workers", "release unanswered", "send",
 	}
 	await(t, func() bool {
 		mu.Lock()
@@ -151,7 +158,7 @@ func TestEveryCallToTheDatabaseHasADeadline(t *testing.T) {
 		}
 		return true
 	}, "every verb is to be called")
-	awaitAll(t, db, 1, job.Succeeded)
+	awaitAll(t, db, 2, job.Succeeded)
 	p.drain()
 	p.awaitEnd(t)
 	delete(endless, "describe worker") // in Prepare, under its caller's context

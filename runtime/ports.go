@@ -24,6 +24,8 @@ type Store interface {
 	SettleWithFollowUps(ctx context.Context, batch []job.Settlement) ([]job.SettleResult, [][]job.Submitted, error)
 	Park(ctx context.Context, batch []job.Parking) ([]job.SettleResult, error)
 	Reap(ctx context.Context, limit int, lease time.Duration) ([]job.Expired, error)
+	// Outlook says what there is to do before the next look.
+	Outlook(ctx context.Context, next time.Duration) (job.Outlook, error)
 	Promote(ctx context.Context, limit int) (job.Promoted, error)
 	// Admit does one round of admission.
 	Admit(ctx context.Context, rules *job.Rules) (job.Admission, error)
@@ -70,8 +72,8 @@ type Store interface {
 	DeclareTypes(ctx context.Context, specs []job.TypeSpec) error
 	RegisterWorker(ctx context.Context, worker job.Worker, aliveFor time.Duration) error
 	DescribeWorker(ctx context.Context, worker string, plugins json.RawMessage) error
-	LiveWorkers(ctx context.Context) ([]job.Peers, error)
-	WorkersOnHost(ctx context.Context, host, except string) ([]job.Worker, error)
+	// Surroundings says what a worker on a host must know of the others.
+	Surroundings(ctx context.Context, host, worker string) (job.Surroundings, error)
 	ExpireWorkers(ctx context.Context, workers []string) (leases int, err error)
 	WorkerDrained(ctx context.Context, worker string) error
 	RollUpTallies(ctx context.Context, limit int) (rolledUp int, err error)

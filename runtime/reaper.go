@@ -12,42 +12,38 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/metrics"
 )
 
-// reapBatch bounds one take-over of expired leases.
-const reapBatch = 200
+const (
+	// reapBatch bounds one take-over of expired leases.
+	reapBatch = 200
+	// reapUnseen is how often to look for them even if none was seen.
+	reapUnseen = time.Minute
+)
 
 // reaper takes over expired leases and ends their attempts. It runs in every process that
 // maintains; there is no leader.
 type reaper struct {
-	cfg        Config
-	store      Store
-	jobs       *jobs.Service
-	path       *path
-	neighbours *neighbours
+	cfg   Config
+	store Store
+	jobs  *jobs.Service
+	path  *path
+	// lost is raised when there may be expired leases.
+	lost loop.Signal
 }
 
 func (r *reaper) run(ctx context.Context) {
-	for ctx.Err() == nil {
+	for r.lost.Wait(ctx, r.jobs.Pace.Stretched(job.RoleMaintenance, reapUnseen, mostReapIntervals)) {
 		if err := r.reap(ctx); err != nil && ctx.Err() == nil {
 			r.cfg.Log.Warn("reaping failed; trying again", slog.Any("error", err))
+			loop.Pause(ctx, loop.Jittered(r.cfg.reapInterval()))
+			r.lost.Raise()
 		}
-		loop.Pause(ctx, r.pause())
 	}
 }
 
-// pause is longer in a crowd, but not much: most of it may be what has just vanished.
-func (r *reaper) pause() time.Duration {
-	interval := r.cfg.reapInterval()
-	return min(r.jobs.Pace.Pause(job.RoleMaintenance, interval), loop.Jittered(3*interval))
-}
-
-// reap expires the leases of workers whose processes are gone, then ends every attempt
-// whose lease has expired.
+// reap ends every attempt whose lease has expired.
 func (r *reaper) reap(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
-	if err := r.neighbours.expireTheGone(ctx); err != nil {
-		return err
-	}
 	for {
 		began := time.Now()
 		expired, err := r.store.Reap(ctx, reapBatch, r.cfg.Lease)

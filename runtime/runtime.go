@@ -69,9 +69,9 @@ func (c Config) validate() error {
 	return nil
 }
 
-// reapInterval is how often to look for expired leases: the lease plus this is how long
-// a job waits at most for a worker that vanished; plus three times this, if most of many
-// processes have vanished.
+// reapInterval is how often to look for expired leases and for processes that are gone. A job of
+// a worker that vanished waits for the lease and this; in a crowd of processes that maintain, of
+// which most has vanished, for the lease and up to mostReapIntervals of them.
 func (c Config) reapInterval() time.Duration {
 	return min(max(c.Lease/6, 50*time.Millisecond), 5*time.Second)
 }
@@ -82,16 +82,15 @@ type Runtime struct {
 	// Service is what the API talks to. It works until Run returns.
 	*jobs.Service
 
-	cfg        Config
-	store      Store
-	path       *path
-	declarer   *declarer
-	heartbeat  *heartbeat
-	pauses     *pauses
-	unserved   *unservedMonitor
-	latencies  *latencyRecorder
-	neighbours *neighbours
-	crowd      *crowd
+	cfg          Config
+	store        Store
+	path         *path
+	declarer     *declarer
+	heartbeat    *heartbeat
+	pauses       *pauses
+	unserved     *unservedMonitor
+	latencies    *latencyRecorder
+	surroundings *surroundings
 	// maintenance is nil without that role.
 	maintenance *maintenance
 
@@ -118,19 +117,21 @@ func New(cfg Config, store Store, plugins Plugins) (*Runtime, error) {
 	}
 	r := &Runtime{
 		Service: service, cfg: cfg, store: store, path: p, endWriting: endWriting,
-		declarer:   &declarer{cfg: cfg, store: store, plugins: plugins, jobs: service, changed: newPool},
-		heartbeat:  &heartbeat{cfg: cfg, store: store, inFlight: p.inFlight, metrics: service.Metrics, now: service.Hints.Heard(job.CancelAsked)},
-		pauses:     &pauses{cfg: cfg, store: store, jobs: service, claimer: p.claimer, inFlight: p.inFlight},
-		unserved:   &unservedMonitor{store: store, plugins: plugins, log: cfg.Log, wake: service.Hints.Ready(), pace: service.Pace},
-		latencies:  &latencyRecorder{store: store, metrics: service.Metrics, log: cfg.Log},
-		neighbours: &neighbours{cfg: cfg, store: store, isGone: processGone},
-		crowd:      &crowd{store: store, pace: service.Pace},
+		declarer:  &declarer{cfg: cfg, store: store, plugins: plugins, jobs: service, changed: newPool},
+		heartbeat: &heartbeat{cfg: cfg, store: store, inFlight: p.inFlight, metrics: service.Metrics, now: service.Hints.Heard(job.CancelAsked)},
+		pauses:    &pauses{cfg: cfg, store: store, jobs: service, claimer: p.claimer, inFlight: p.inFlight},
+		unserved:  &unservedMonitor{store: store, plugins: plugins, log: cfg.Log, wake: service.Hints.Ready(), pace: service.Pace},
+		latencies: &latencyRecorder{store: store, metrics: service.Metrics, pace: service.Pace, log: cfg.Log},
+		surroundings: &surroundings{
+			cfg: cfg, store: store, pace: service.Pace, isGone: processGone,
+			lost: loop.NewSignal(), declared: service.Hints.Heard(job.TypesDeclared),
+		},
 	}
 	if r.works() {
-		r.crowd.plugins = plugins
+		r.surroundings.plugins = plugins
 	}
 	if cfg.Worker.Roles.Has(job.RoleMaintenance) {
-		r.maintenance = newMaintenance(cfg, store, service, p, r.neighbours)
+		r.maintenance = newMaintenance(cfg, store, service, p, r.surroundings.lost)
 	}
 	return r, nil
 }
@@ -167,7 +168,7 @@ func (r *Runtime) Run(ctx, abort context.Context) {
 
 	writing.start(r.Service.Run)
 	keeping.start(r.heartbeat.run)
-	taking.start(r.crowd.run)
+	taking.start(r.surroundings.run)
 	if r.works() || r.maintenance != nil { // attempts of its own, or of workers that are lost
 		handedOver.start(func(ctx context.Context) { r.path.parents.run(ctx, r.path.settleParents) })
 		writing.start(func(ctx context.Context) { r.path.settler.run(ctx, r.path.settle) })
@@ -185,8 +186,6 @@ func (r *Runtime) Run(ctx, abort context.Context) {
 		for _, run := range r.maintenance.loops() {
 			taking.start(run)
 		}
-	} else if r.works() {
-		taking.start(r.neighbours.run)
 	}
 
 	<-ctx.Done()

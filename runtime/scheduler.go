@@ -32,8 +32,7 @@ func (s *scheduler) run(ctx context.Context) {
 	}
 }
 
-// promote queues what is due and returns how long to wait for the next job: never longer
-// than a poll, since other processes schedule jobs too.
+// promote queues what is due and returns how long to wait for the next job that is known of now.
 func (s *scheduler) promote(ctx context.Context) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
@@ -58,9 +57,5 @@ func (s *scheduler) promote(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	poll := s.jobs.Pace.Poll(job.RoleMaintenance)
-	if scheduled && due < poll {
-		return max(due, time.Millisecond), nil
-	}
-	return poll, nil
+	return pauseUntil(due, scheduled), nil
 }

@@ -177,7 +177,8 @@ func TestALeaseThatIsLostIsCountedWhereItWasAndWhereItIsNow(t *testing.T) {
 	reaping, reapers := metered(t)
 	given(t, db)
 	s := supervise(t, playing("p", 1, inTurn(clings, stops), echo))
-	p := launch(t, neverReaping{db}, s, losing, leasing(aLongTime))
+	// It is deaf, since a worker that begins to listen renews its leases.
+	p := launch(t, neverReaping{&hooked{Store: db, listen: deaf}}, s, losing, leasing(aLongTime))
 	first := awaitRun(t, s, 1)
 	require.Equal(t, map[string]int64{"": 1}, losers.of("holdfast.leases.held"))
 

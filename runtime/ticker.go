@@ -71,10 +71,8 @@ func (t *ticker) run(ctx context.Context) {
 	}
 }
 
-// tick fires what is due and returns how long to wait for the next tick: never longer than
-// a poll, since other processes set schedules too.
+// tick fires what is due and returns how long to wait for the next tick that is known of now.
 func (t *ticker) tick(ctx context.Context) (time.Duration, error) {
-	poll := t.jobs.Pace.Poll(job.RoleMaintenance)
 	for ctx.Err() == nil {
 		try, cancel := context.WithTimeout(ctx, settleTimeout)
 		in, due, err := t.store.NextTick(try)
@@ -87,13 +85,11 @@ func (t *ticker) tick(ctx context.Context) (time.Duration, error) {
 		case err != nil:
 			return 0, err
 		case more:
-		case due && in > 0 && in < poll:
-			return max(in, time.Millisecond), nil
 		default:
-			return poll, nil
+			return pauseUntil(in, due && in > 0), nil
 		}
 	}
-	return poll, nil
+	return untilWoken, nil
 }
 
 // round fires ticks of some schedules. It reports whether to look again at once: each

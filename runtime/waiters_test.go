@@ -10,11 +10,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdfast-jobs/holdfast/internal/loop"
 	"github.com/holdfast-jobs/holdfast/runtime"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// awaiting waits for the job to end, for up to the time, in a goroutine.
+// awaiting waits for the job to end, for up to the time, in a goroutine. It asks again when a
+// busy machine takes longer than the store waits.
 func awaiting(t testing.TB, p *process, id job.ID, atMost time.Duration) <-chan job.View {
 	t.Helper()
 	ended := make(chan job.View, 1)
@@ -22,6 +24,10 @@ func awaiting(t testing.TB, p *process, id job.ID, atMost time.Duration) <-chan 
 	t.Cleanup(cancel)
 	go func() {
 		view, err := p.Await(ctx, id)
+		for refused(err) && ctx.Err() == nil {
+			loop.Pause(ctx, 100*time.Millisecond)
+			view, err = p.Await(ctx, id)
+		}
 		if err == nil {
 			ended <- view
 		}

@@ -21,14 +21,16 @@ import (
 // duration. Claim never waits for another claimer. After an error, others than it returns
 // may be claimed too.
 func (s *Store) Claim(ctx context.Context, worker string, types []string, limit int, lease time.Duration) ([]job.Claimed, error) {
-	if _, err := s.lookBehind(ctx, s.marks.due(types, time.Now(), false)); err != nil {
+	now := time.Now()
+	if _, err := s.lookBehind(ctx, s.marks.due(types, now, false)); err != nil {
 		return nil, err
 	}
 	claimed, err := s.claim(ctx, worker, types, limit, lease)
 	if err != nil || len(claimed) > 0 {
 		return claimed, err
 	}
-	found, err := s.lookBehind(ctx, s.marks.due(types, time.Now(), true))
+	// With the same time, so that what has just been looked at is not due.
+	found, err := s.lookBehind(ctx, s.marks.due(types, now, true))
 	if err != nil || !found {
 		return nil, err
 	}

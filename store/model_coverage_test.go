@@ -34,9 +34,9 @@ func newCoverage() *coverage {
 }
 
 // enough is how many sequences leave nothing out that is drawn now and then. In 5,000, the
-// answer to each verb was lost more than a hundred times, and each use of a stale lease came
+// answer to each verb is lost some twenty times or more, and each use of a stale lease comes
 // more than a thousand times.
-const enough = 1000
+const enough = 5000
 
 // requireAll fails if many sequences never lost the answer to one of the verbs, never used a
 // stale lease in one of the ways, or never stepped the clock back.

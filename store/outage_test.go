@@ -215,6 +215,7 @@ func verbs(t testing.TB, s *Store) map[string]func(context.Context) error {
 		"reap":     func(ctx context.Context) error { _, err := s.Reap(ctx, 1, aMinute); return err },
 		"promote":  func(ctx context.Context) error { _, err := s.Promote(ctx, 1); return err },
 		"next due": func(ctx context.Context) error { _, _, err := s.NextDue(ctx); return err },
+		"outlook":  func(ctx context.Context) error { _, err := s.Outlook(ctx, aMinute); return err },
 		"unserved": func(ctx context.Context) error { _, err := s.Unserved(ctx, aMinute); return err },
 		"cancel":   func(ctx context.Context) error { _, err := s.Cancel(ctx, id); return err },
 		"release":  func(ctx context.Context) error { _, err := s.Release(ctx, id); return err },
@@ -230,7 +231,7 @@ func verbs(t testing.TB, s *Store) map[string]func(context.Context) error {
 		"catalog":         func(ctx context.Context) error { _, err := s.Catalog(ctx); return err },
 		"enlist":          func(ctx context.Context) error { return s.RegisterWorker(ctx, job.Worker{ID: worker}, aMinute) },
 		"describe worker": func(ctx context.Context) error { return s.DescribeWorker(ctx, worker, []byte(`[]`)) },
-		"neighbours":      func(ctx context.Context) error { _, err := s.WorkersOnHost(ctx, "h", worker); return err },
+		"surroundings":    func(ctx context.Context) error { _, err := s.Surroundings(ctx, "h", worker); return err },
 		"discharge":       func(ctx context.Context) error { _, err := s.ExpireWorkers(ctx, []string{worker}); return err },
 	}
 }

@@ -24,8 +24,8 @@ func TestEachVerbWaitsForConnectionsOfItsPoolOnly(t *testing.T) {
 		"renew": "heartbeat",
 
 		"claim": "worker", "settle": "worker", "note": "worker", "keep logs": "worker", "reap": "worker", "promote": "worker",
-		"next due": "worker", "unserved": "worker", "ended": "worker", "declare types": "worker", "catalog": "worker",
-		"enlist": "worker", "describe worker": "worker", "neighbours": "worker", "discharge": "worker", "disown": "worker",
+		"next due": "worker", "outlook": "worker", "unserved": "worker", "ended": "worker", "declare types": "worker", "catalog": "worker",
+		"enlist": "worker", "describe worker": "worker", "surroundings": "worker", "discharge": "worker", "disown": "worker",
 		"fold tallies": "worker", "age tallies": "worker", "send": "worker", "record latencies": "worker",
 
 		"submit": "submission", "submit all": "submission", "known": "submission", "ping": "submission", "cancel": "submission",

@@ -76,34 +76,49 @@ func (s *Store) Workers(ctx context.Context) (workers []v1.Worker, err error) {
 	return workers, err
 }
 
-// LiveWorkers returns the live processes, by what they do. Those that are asked to take no
-// more jobs are left out.
-func (s *Store) LiveWorkers(ctx context.Context) ([]job.Peers, error) {
-	rows, err := postgres.Read(ctx, s.db.Worker, "live_workers", pgx.RowToStructByName[liveWorkersRow])
+// Surroundings returns what a worker on a host must know of the others.
+func (s *Store) Surroundings(ctx context.Context, host, worker string) (job.Surroundings, error) {
+	rows, err := postgres.Read(ctx, s.db.Worker, "surroundings", pgx.RowToStructByName[surroundingsRow], host, worker)
 	if err != nil {
-		return nil, err
+		return job.Surroundings{}, err
 	}
-	live := make([]job.Peers, len(rows))
-	for i, row := range rows {
-		live[i] = job.Peers{Processes: int(row.Processes), Types: row.types()}
-		for _, role := range row.Roles {
-			live[i].Roles = append(live[i].Roles, job.Role(role))
-		}
+	found := job.Surroundings{LeaseExpired: rows[0].LeaseExpired, TypesVersion: rows[0].TypesVersion}
+	for _, live := range rows[0].Live {
+		found.Live = append(found.Live, job.Peers{Processes: live.Processes, Roles: live.Roles, Types: live.types()})
 	}
-	return live, nil
+	for _, w := range rows[0].Neighbours {
+		found.Neighbours = append(found.Neighbours, job.Worker(w))
+	}
+	return found, nil
 }
 
-type liveWorkersRow struct {
-	Roles     []string
-	Plugins   pgtype.Text
-	Processes int32
+type surroundingsRow struct {
+	Live         []livePeers
+	Neighbours   []neighbour
+	LeaseExpired bool
+	TypesVersion int64
+}
+
+// neighbour is a job.Worker as the statement has it.
+type neighbour struct {
+	ID         string
+	Host       string
+	PID        int
+	PIDStarted int64 `json:"pid_started"`
+	Roles      job.Roles
+}
+
+type livePeers struct {
+	Roles     job.Roles
+	Plugins   *string
+	Processes int
 }
 
 // types are sorted. Those of a worker that has not described its plugins, or not so that this
 // version understands it, are unknown.
-func (r liveWorkersRow) types() []string {
+func (p livePeers) types() []string {
 	var pools []job.Pool
-	if !r.Plugins.Valid || json.Unmarshal([]byte(r.Plugins.String), &pools) != nil {
+	if p.Plugins == nil || json.Unmarshal([]byte(*p.Plugins), &pools) != nil {
 		return nil
 	}
 	var types []string
@@ -112,12 +127,6 @@ func (r liveWorkersRow) types() []string {
 	}
 	slices.Sort(types)
 	return slices.Compact(types)
-}
-
-// WorkersOnHost returns the workers on a host, except the one named, that have not
-// signed off and may still hold leases.
-func (s *Store) WorkersOnHost(ctx context.Context, host, except string) ([]job.Worker, error) {
-	return postgres.Read(ctx, s.db.Worker, "workers_on_host", pgx.RowToStructByName[job.Worker], host, except)
 }
 
 // ExpireWorkers records that workers have ended, and expires the leases that they

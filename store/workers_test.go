@@ -42,9 +42,41 @@ func TestWorkersOnAHostMayStillHoldLeases(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, discharge(t, s, "signed off"))
 
-	found, err := s.WorkersOnHost(t.Context(), "here", "me")
+	found, err := s.Surroundings(t.Context(), "here", "me")
 	require.NoError(t, err)
-	require.ElementsMatch(t, []job.Worker{on("alive", "here", 2), on("silent with a lease", "here", 5)}, found)
+	require.ElementsMatch(t, []job.Worker{on("alive", "here", 2), on("silent with a lease", "here", 5)}, found.Neighbours)
+	require.False(t, found.LeaseExpired)
+	require.Equal(t, 1, discharge(t, s, "silent with a lease"))
+	found, err = s.Surroundings(t.Context(), "here", "me")
+	require.NoError(t, err)
+	require.Equal(t, []job.Worker{on("alive", "here", 2)}, found.Neighbours)
+	require.True(t, found.LeaseExpired)
+}
+
+func TestTheVersionOfJobTypesChangesWithEachOfThem(t *testing.T) {
+	s := open(t)
+	version := func() int64 {
+		found, err := s.Surroundings(t.Context(), "here", "me")
+		require.NoError(t, err)
+		return found.TypesVersion
+	}
+	specs := func(timeout time.Duration, types ...string) (all []job.TypeSpec) {
+		for _, jobType := range types {
+			all = append(all, job.TypeSpec{Type: jobType, Plugin: "p", Version: "1", MaxAttempts: 1, Timeout: timeout})
+		}
+		return all
+	}
+	none := version()
+	require.NoError(t, s.DeclareTypes(t.Context(), specs(time.Second, "A", "B")))
+	two := version()
+	require.NotEqual(t, none, two)
+	require.NoError(t, s.DeclareTypes(t.Context(), specs(time.Second, "A", "B")))
+	require.Equal(t, two, version(), "nothing has changed")
+	require.NoError(t, s.DeclareTypes(t.Context(), specs(time.Minute, "A")))
+	changed := version()
+	require.NotEqual(t, two, changed)
+	require.NoError(t, s.DeclareTypes(t.Context(), specs(time.Second, "C")))
+	require.NotEqual(t, changed, version())
 }
 
 func TestWorkersAreAliveSilentOrStopped(t *testing.T) {
@@ -93,12 +125,12 @@ func TestLiveWorkersAreCountedByWhatTheyDo(t *testing.T) {
 	enlist(t, s, job.Worker{ID: "silent"}, -time.Second)
 	require.NoError(t, s.DrainWorker(t.Context(), "draining"))
 	discharge(t, s, "stopped")
-	live, err := s.LiveWorkers(t.Context())
+	found, err := s.Surroundings(t.Context(), "here", "me")
 	require.NoError(t, err)
 	require.ElementsMatch(t, []job.Peers{
 		{Processes: 2, Roles: job.AllRoles(), Types: []string{"A", "B", "C"}},
 		{Processes: 1, Roles: job.Roles{job.RoleAPI}},
-	}, live)
+	}, found.Live)
 }
 
 func TestTheLeasesOfAnExpiredWorkerExpireAtOnce(t *testing.T) {

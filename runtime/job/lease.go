@@ -172,10 +172,11 @@ type Assignment struct {
 // attempts they can take now. A worker writes its pools to the database as JSON, without
 // the fields that change all the time.
 type Pool struct {
-	Plugin  string   `json:"plugin"`
-	Version string   `json:"version"`
-	Types   []string `json:"jobTypes"`
-	Free    int      `json:"-"`
+	Plugin  string `json:"plugin"`
+	Version string `json:"version"`
+	// Types must not be changed: all pools of a plugin share them.
+	Types []string `json:"jobTypes"`
+	Free  int      `json:"-"`
 	// Slots counts the slots of the processes that are up, free or not.
 	Slots int `json:"-"`
 	// Down says that none of its processes is up. It can still take isolated attempts.

@@ -2,6 +2,20 @@ package job
 
 import "slices"
 
+// Surroundings are what a process must know of the others.
+type Surroundings struct {
+	// Live are the live processes, this one included, without those that are asked to take no
+	// more jobs.
+	Live []Peers
+	// Neighbours are the other workers on the same host that have not signed off and may still
+	// hold leases.
+	Neighbours []Worker
+	// LeaseExpired says that an attempt waits to be taken over.
+	LeaseExpired bool
+	// TypesVersion changes when a job type is declared or changes.
+	TypesVersion int64
+}
+
 // Peers are live processes with the same roles that serve the same job types.
 type Peers struct {
 	Processes int

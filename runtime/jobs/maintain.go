@@ -16,7 +16,7 @@ const heedFor = time.Hour
 func (s *Service) Maintains() { s.maintains = true }
 
 // wakeIn has a loop that maintains look after the time given: that of this process, or those
-// of others by the hint, unless their polls come sooner.
+// of others by the hint, unless their lookouts find it sooner.
 func (s *Service) wakeIn(after time.Duration, alarm *loop.Alarm, hint job.Hint) {
 	switch {
 	case s.maintains:

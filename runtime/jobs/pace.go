@@ -14,14 +14,14 @@ const (
 	together = 2
 	// mostStretch bounds how many times as long a pause becomes on average, and with it how
 	// long what no hint announced goes unnoticed if nearly all processes have just ended.
-	mostStretch = 25
+	mostStretch = 50
 	// turnEach is how long after a hint another process of a crowd looks, on average.
 	turnEach = 40 * time.Millisecond
 )
 
 // Pace is how often this process looks for what any of several processes can do: the more there
-// are, the less often each of them looks, so that all together look as often as two would. It
-// does so only while it hears hints.
+// are, the less often each of them looks, so that all of more than two look as often as one would.
+// It does so only while it hears hints.
 //
 // Whoever looks first finds the work, so each pause is drawn at random: processes that were
 // woken together do not stay together.
@@ -50,22 +50,32 @@ func (p *Pace) Pause(of job.Role, period time.Duration) time.Duration {
 	if crowd <= together {
 		return loop.Jittered(period)
 	}
-	stretch := min(float64(crowd)/together, mostStretch)
+	stretch := min(float64(crowd), mostStretch)
 	return period + time.Duration(rand.Float64()*2*(stretch-1)*float64(period))
+}
+
+// Stretched is how long to wait between two looks that each process must take for itself: the
+// period, give or take a tenth, or in a crowd up to so many times as long.
+func (p *Pace) Stretched(of job.Role, period time.Duration, most float64) time.Duration {
+	stretch := min(max(float64(p.crowd(of))/together, 1), most)
+	return loop.Jittered(time.Duration(stretch * float64(period)))
 }
 
 // Longest is the longest pause of any process with the period.
 func (p *Pace) Longest(period time.Duration) time.Duration { return (2*mostStretch - 1) * period }
 
-// Turn is how long to wait before acting on a hint that one process is enough for. Two of a
-// crowd act at once, on average. The others follow one after the other, in case these cannot:
-// the last one within twice PollInterval.
-func (p *Pace) Turn(of job.Role) time.Duration {
+// Turn is how long to wait before doing what a crowd would do at the same moment, as acting on a
+// hint that one process is enough for. Two of them act at once, on average. The others follow one
+// after the other, in case these cannot: the last one within twice PollInterval.
+func (p *Pace) Turn(of job.Role) time.Duration { return p.TurnWithin(of, 2*p.poll) }
+
+// TurnWithin is Turn, the last one within the time given.
+func (p *Pace) TurnWithin(of job.Role, most time.Duration) time.Duration {
 	crowd := p.crowd(of)
 	if crowd <= together || rand.Float64() < together/float64(crowd) {
 		return 0
 	}
-	return rand.N(min(time.Duration(crowd)*turnEach, 2*p.poll)) + 1
+	return rand.N(min(time.Duration(crowd)*turnEach, most)) + 1
 }
 
 // crowded says that processes of any role take turns.

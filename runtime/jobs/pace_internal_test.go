@@ -136,7 +136,7 @@ func TestWhoeverFindsOtherRulesTellsTheCrowd(t *testing.T) {
 		read := store.reading.Load()
 		time.Sleep(time.Hour)
 		require.Empty(t, store.hints, "told once")
-		require.InDelta(t, time.Hour.Seconds()/(25*rulesInterval.Seconds()), store.reading.Load()-read, 40, "and all of fifty read as often as two would")
+		require.InDelta(t, time.Hour.Seconds()/(50*rulesInterval.Seconds()), store.reading.Load()-read, 20, "and all of fifty read as often as one would")
 		cancel()
 		<-ended
 	})

@@ -14,7 +14,7 @@ import (
 
 const (
 	// rulesInterval bounds how stale the rules are when hints are lost: a pause is in
-	// force everywhere within a second.
+	// force everywhere within a second, or in a crowd within seconds.
 	rulesInterval = 800 * time.Millisecond
 	// rulesTimeout bounds one try to read them.
 	rulesTimeout = 10 * time.Second

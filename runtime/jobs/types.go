@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// reloadAfter bounds how stale the view of other processes' types is when hints
-	// are lost.
-	reloadAfter = 30 * time.Second
+	// reloadAfter is how often to read other processes' types even if nobody has seen that
+	// they have changed.
+	reloadAfter = 10 * time.Minute
 	// reloadPause is the least time between two looks for an unknown type.
 	reloadPause = 250 * time.Millisecond
 	// reloadTimeout bounds one look.

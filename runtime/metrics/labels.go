@@ -41,6 +41,7 @@ var (
 	OpFollow    = newOperation("follow")
 	OpHeartbeat = newOperation("heartbeat")
 	OpHint      = newOperation("hint")
+	OpLook      = newOperation("look")
 	OpOperate   = newOperation("operate")
 	OpReport    = newOperation("note")
 	OpPromote   = newOperation("promote")
@@ -52,7 +53,7 @@ var (
 	OpTick      = newOperation("tick")
 	OpTypes     = newOperation("types")
 
-	operations = []Operation{OpAdmit, OpClaim, OpErase, OpExpire, OpFollow, OpHeartbeat, OpHint, OpOperate, OpReport, OpPromote, OpReap, OpRules, OpSettle, OpSubmit, OpSweep, OpTick, OpTypes}
+	operations = []Operation{OpAdmit, OpClaim, OpErase, OpExpire, OpFollow, OpHeartbeat, OpHint, OpLook, OpOperate, OpReport, OpPromote, OpReap, OpRules, OpSettle, OpSubmit, OpSweep, OpTick, OpTypes}
 )
 
 // Loss is how a lease turned out to be lost.

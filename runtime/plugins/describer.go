@@ -21,7 +21,7 @@ const (
 	leastDescribePause = 200 * time.Millisecond
 	// describeAgain is when to describe plugins that have not changed, in case the database has
 	// lost what it had.
-	describeAgain = time.Minute
+	describeAgain = 5 * time.Minute
 )
 
 // Status is where plugins are described.

@@ -13,7 +13,7 @@ import (
 )
 
 // schemaVersion is the migration that the statements need.
-const schemaVersion = 22
+const schemaVersion = 23
 
 func checkSchema(ctx context.Context, d *Doctor, tx pgx.Tx) (job.Check, error) {
 	var versions []int64

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// manyRows is the number of rows from which a table should have been analyzed: the
-	// server does so within about a minute.
+	// manyRows is the number of rows from which a table should have been analyzed, if they are
+	// also twice as many as the server waits for: it does so within about a minute.
 	manyRows = 10_000
 	// manyDead is the number of dead rows from which they slow queries down, if they
 	// outnumber the live ones.
@@ -18,11 +18,12 @@ const (
 )
 
 type statisticsRow struct {
-	Name       string
-	Live       int64
-	Dead       int64
-	Analyzed   bool
-	Unattended bool
+	Name         string
+	Live         int64
+	Dead         int64
+	Analyzed     bool
+	AnalyzeAfter int64
+	Unattended   bool
 }
 
 func judgeStatistics(found []statisticsRow) job.Check {
@@ -33,7 +34,7 @@ func judgeStatistics(found []statisticsRow) job.Check {
 		if row.Unattended {
 			add(&check, job.Warning, "%s: autovacuum is off", row.Name)
 		}
-		if !row.Analyzed && row.Live >= manyRows {
+		if !row.Analyzed && row.Live >= max(manyRows, 2*row.AnalyzeAfter) {
 			add(&check, job.Warning, "%s: never analyzed, about %s", row.Name, count(row.Live, "row"))
 		}
 		if row.Dead >= manyDead && row.Dead > row.Live {

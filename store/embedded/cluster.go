@@ -70,7 +70,7 @@ var settings = map[string]string{
 	"checkpoint_timeout":       "15min",
 	"wal_buffers":              "16MB",
 	"jit":                      "off", // it only slows short statements down
-	"autovacuum_naptime":       "5s",  // rows do not stay in the lists for long
+	"autovacuum_naptime":       "15s", // rows do not stay in the lists for long
 	"timezone":                 "UTC",
 	"log_timezone":             "UTC",
 	"lc_messages":              "C", // serverLog reads the severities

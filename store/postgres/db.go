@@ -163,6 +163,7 @@ func (db *DB) openPool(ctx context.Context, url string, p poolConfig, choose fun
 	cfg.MaxConns = p.connections
 	cfg.MaxConnLifetime = time.Hour
 	cfg.MaxConnLifetimeJitter = 10 * time.Minute
+	cfg.ShouldPing = mustPing
 	cfg.ConnConfig.ConnectTimeout = ConnectTimeout
 	cfg.BeforeConnect = func(ctx context.Context, cfg *pgx.ConnConfig) error {
 		if choose != nil {

@@ -97,6 +97,19 @@ func read(t *testing.T, from *StaleLane) (server string, rows int, age time.Dura
 	return server, rows, age
 }
 
+// awaitActive returns once a connection executes the query.
+func awaitActive(t *testing.T, url, query string) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	require.NoError(t, err)
+	defer func() { _ = conn.Close(t.Context()) }()
+	require.Eventually(t, func() bool {
+		var active bool
+		err := conn.QueryRow(t.Context(), "select exists (select from pg_stat_activity where state = 'active' and query = $1)", query).Scan(&active)
+		return err == nil && active
+	}, patience, 10*time.Millisecond)
+}
+
 func awaitUsed(t *testing.T, db *DB, used bool) {
 	t.Helper()
 	require.Eventually(t, func() bool { return (db.Replica.Status().Why == nil) == used }, patience, 10*time.Millisecond)
@@ -239,8 +252,13 @@ func TestAReadThatTheReplicaCancelsIsRepeatedAtThePrimary(t *testing.T) {
 		if _, err := tx.Exec(t.Context(), "select from dropped"); err != nil {
 			return err
 		}
+		_, err := tx.Exec(t.Context(), "set local statement_timeout = 0")
+		require.NoError(t, err)
+		const sleep = "select pg_sleep(3600)"
+		sleeping := tx.Conn().PgConn().Exec(t.Context(), sleep)
+		awaitActive(t, pair.Standby, sleep) // between two statements, its connection would be ended
 		exec(t, pair.Primary, "drop table dropped")
-		_, err := tx.Exec(t.Context(), "select pg_sleep(4)")
+		_, err = sleeping.ReadAll()
 		return err
 	}))
 	require.Equal(t, []bool{true, false}, servers)

@@ -5,13 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/testcontainers/testcontainers-go"
 	"github.com/testcontainers/testcontainers-go/modules/postgres"
 	"github.com/testcontainers/testcontainers-go/wait"
 )
 
-const defaultImage = "postgres:17-alpine"
+const (
+	defaultImage = "postgres:17-alpine"
+	// containerPatience bounds a container's start, after its image is there. A slow disk takes more than a
+	// minute to initialize the data.
+	containerPatience = 5 * time.Minute
+)
 
 // startContainer runs PostgreSQL through Testcontainers.
 func startContainer(ctx context.Context) (address string, end func(context.Context) error, err error) {
@@ -23,9 +29,9 @@ func startContainer(ctx context.Context) (address string, end func(context.Conte
 		postgres.WithDatabase("holdfast"), postgres.WithUsername("holdfast"), postgres.WithPassword("holdfast"),
 		// The first server only initializes the data. Looking for the port from inside would
 		// need tools that an image may lack.
-		testcontainers.WithAdditionalWaitStrategy(
-			wait.ForLog("database system is ready to accept connections").WithOccurrence(2),
-			wait.ForListeningPort("5432/tcp").SkipInternalCheck()),
+		testcontainers.WithAdditionalWaitStrategyAndDeadline(containerPatience,
+			wait.ForLog("database system is ready to accept connections").WithOccurrence(2).WithStartupTimeout(containerPatience),
+			wait.ForListeningPort("5432/tcp").SkipInternalCheck().WithStartupTimeout(containerPatience)),
 		testcontainers.WithCmdArgs("-c", "synchronous_commit=off", "-c", "full_page_writes=off"))
 	end = func(ctx context.Context) error {
 		if container == nil {
