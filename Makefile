@@ -42,8 +42,6 @@ endif
 # By default, the race detector sleeps for a second at the exit of every process, to wait
 # for other goroutines. The tests leave none behind.
 RACE = GORACE="$${GORACE:-} atexit_sleep_ms=0"
-# Twice as many packages as there are processors: tests wait as much as they compute.
-PACKAGES = $(shell expr $$(getconf _NPROCESSORS_ONLN) \* 2)
 # The packages that take the longest start first, and those that mostly wait are spread among
 # those that compute: what is left at the end should be short.
 SLOWEST = ./test/e2e ./plugin/host ./cmd/orchestrator ./test/webhooks ./store ./store/embedded ./runtime \
@@ -57,7 +55,7 @@ test: ## Run the tests with the race detector; LONG=1 adds those that take minut
 	scripts/need.sh pgbouncer-1.21 || echo 'tests do without PgBouncer' >&2
 	scripts/need.sh nginx haproxy || echo 'tests do without nginx or HAProxy' >&2
 	# make lint runs what go vet does.
-	$(RACE) $(GO) test -race -vet=off $(if $(LONG),,-short) -p $(PACKAGES) -timeout 40m $(SLOWEST) ./...
+	$(RACE) $(GO) test -race -vet=off $(if $(LONG),,-short) -timeout 60m $(SLOWEST) ./...
 
 .PHONY: test-roles
 test-roles: ## Run the end-to-end tests with three processes, one for each role, in the place of each orchestrator
@@ -382,7 +380,7 @@ bench-tracing: build ## Show what tracing costs, into docs/explanation/tracing-c
 FLEET ?=
 
 .PHONY: bench-fleet
-bench-fleet: build ## Measure 2, 10 and 50 orchestrators with 50 job types on one database; a quarter of an hour, 8 GB of memory
+bench-fleet: build ## Measure 2, 10 and 50 orchestrators with 50 job types on one database; a quarter of an hour
 	scripts/need.sh postgres
 	bin/orchestrator bench fleet --runs 1 --jobs 8000 $(FLEET)
 

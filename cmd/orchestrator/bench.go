@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/bench"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
@@ -66,23 +67,46 @@ Scenarios; all but sleepers and fleet when you name none:
 	flags.IntVar(&cfg.Keys.Number, "keys", 0, "how many concurrency keys the jobs of workoff, single, submit and e2e have (0: none)")
 	flags.IntVar(&cfg.Keys.Limit, "concurrency-limit", 0, "how many jobs of a key may run at once (0: any number)")
 	flags.IntSliceVar(&cfg.Fleet.Sizes, "orchestrators", []int{2, 10, 50}, "how many orchestrators fleet has, one number after the other")
+	flags.IntVar(&cfg.Fleet.Processes, "processes", 2, "in how many processes, at most, the orchestrators of fleet run")
+	flags.IntVar(&cfg.Fleet.Rate, "rate", 2000, "how many jobs a second the batches of fleet bring")
 	flags.IntVar(&cfg.Fleet.Types, "types", 50, "how many job types each orchestrator of fleet serves")
-	flags.IntVar(&cfg.Fleet.Plugins, "plugins", 2, "in how many plugins these types are")
-	flags.BoolVar(&cfg.Fresh, "fresh", false, "no statistics for the planner, as on the first day")
+	flags.IntVar(&cfg.Fleet.Plugins, "plugins", 2, "in how many plugins the types of fleet are")
+	flags.BoolVar(&cfg.Fresh, "fresh", false, "no statistics for the planner, as on the first day; fleet never gathers any")
 	flags.BoolVar(&asJSON, "json", false, "print JSON, with the value of every run")
 	flags.StringVar(&color, "color", string(show.Auto), "auto, always or never")
 	flags.StringVar(&cfg.URL, "database", "", "a PostgreSQL server whose user may create databases (an embedded one when empty) (`url`)")
 	flags.StringVar(&dataDir, "data-dir", "data/bench", "where the embedded PostgreSQL keeps its data")
 	flags.StringVar(&cfg.Profiles.CPU, "cpuprofile", "", "where to write profiles of processor time for pprof (`directory`)")
 	flags.StringVar(&cfg.Profiles.Memory, "memprofile", "", "where to write profiles of allocations for pprof (`directory`)")
+	var workers []string
+	serve := measured("serve", "Be the orchestrator that is measured", "orchestrator", func(ctx context.Context) error {
+		return p.serveAs(ctx, workers)
+	})
+	serve.Flags().StringArrayVar(&workers, "worker", nil, "be an orchestrator with this `id`, and others beside it; repeatable")
 	c.AddCommand(
-		measured("serve", "Be the orchestrator that is measured", "orchestrator", func(ctx context.Context) error { return p.serve(ctx) }),
+		serve,
 		measured("handlers", "Be the handlers of the orchestrator that is measured", "handlers", func(context.Context) error {
 			bench.ServeHandlers()
 			return nil
 		}),
 	)
 	return c
+}
+
+// serveAs serves once for each of the workers' ids, in one process; without ids once, as the
+// configuration says. It returns when all have ended, and one that fails ends the others.
+func (p *program) serveAs(ctx context.Context, workers []string) error {
+	defer raiseHeapFloor()()
+	if len(workers) == 0 {
+		return p.serve(ctx)
+	}
+	serving, ctx := errgroup.WithContext(ctx)
+	for _, id := range workers {
+		one := *p
+		one.sets = append(slices.Clone(p.sets), "worker.id="+id)
+		serving.Go(func() error { return one.serve(ctx) })
+	}
+	return serving.Wait()
 }
 
 // measured is the command of a process that the bench starts and sees into.

@@ -48,6 +48,7 @@ missing, or if it no longer has a plugins section.`,
 				}
 				p.sets = append(p.sets, "roles="+strings.Join(roles, ","))
 			}
+			defer raiseHeapFloor()()
 			return p.serve(c.Context())
 		},
 	}
@@ -56,7 +57,7 @@ missing, or if it no longer has a plugins section.`,
 }
 
 // serve runs the whole program, top to bottom. A signal can interrupt every step;
-// the steps are undone in reverse order.
+// the steps are undone in reverse order. A process may do it several times at once.
 func (p *program) serve(parent context.Context) error {
 	hangups := watchHangups() // from the beginning: a SIGHUP during the start takes effect after it
 	defer hangups.ignore()
@@ -64,7 +65,6 @@ func (p *program) serve(parent context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer raiseHeapFloor()()
 	log := inCell(newLog(cfg.Log, p.stderr), cfg.Database.Cell())
 	if cfg.Source != "" {
 		log.Info("configuration read", "file", cfg.Source)

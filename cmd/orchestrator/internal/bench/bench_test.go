@@ -158,10 +158,25 @@ func TestBatchesHaveSoManyJobsAndAllKeys(t *testing.T) {
 }
 
 func TestAFleetHasTypesForAllPlugins(t *testing.T) {
-	require.NoError(t, Fleet{Sizes: []int{2, 50}, Types: 50, Plugins: 50}.Validate())
-	for _, wrong := range []Fleet{
-		{Types: 1, Plugins: 1}, {Sizes: []int{2, 0}, Types: 1, Plugins: 1}, {Sizes: []int{1}, Plugins: 1}, {Sizes: []int{1}, Types: 2, Plugins: 3},
+	right := Fleet{Sizes: []int{2, 50}, Processes: 1, Rate: 500, Types: 50, Plugins: 50}
+	require.NoError(t, right.Validate())
+	for want, change := range map[string]func(*Fleet){
+		"--orchestrators: each number": func(f *Fleet) { f.Sizes = nil },
+		"--orchestrators":              func(f *Fleet) { f.Sizes = []int{2, 0} },
+		"--processes must be":          func(f *Fleet) { f.Processes = 0 },
+		"--rate must be":               func(f *Fleet) { f.Rate = 0 },
+		"--types and --plugins":        func(f *Fleet) { f.Types = 0 },
+		"--plugins at most --types":    func(f *Fleet) { f.Plugins = 51 },
 	} {
-		require.Error(t, wrong.Validate(), "%+v", wrong)
+		wrong := right
+		change(&wrong)
+		require.ErrorContains(t, wrong.Validate(), want)
 	}
+}
+
+func TestAFleetSharesItsProcessesEvenly(t *testing.T) {
+	five := []string{"a", "b", "c", "d", "e"}
+	require.Equal(t, [][]string{five}, shared(five, 1))
+	require.Equal(t, [][]string{{"a"}, {"b"}, {"c"}, {"d", "e"}}, shared(five, 4))
+	require.Equal(t, [][]string{{"a"}, {"b"}}, shared(five[:2], 4))
 }

@@ -16,12 +16,12 @@ func latency(ctx context.Context, r *run, jobs int) error {
 	if err := r.start(ctx); err != nil {
 		return err
 	}
-	caller, err := call(r.server.address)
+	caller, err := call(r.server.address())
 	if err != nil {
 		return err
 	}
 	defer caller.close()
-	submission := Keys{}.singles(r.server.address, stamp)[0]
+	submission := Keys{}.singles(r.server.address(), stamp)[0]
 	var begun []time.Duration
 	began := time.Now()
 	for i := range jobs {
@@ -32,7 +32,7 @@ func latency(ctx context.Context, r *run, jobs int) error {
 		if err != nil {
 			return err
 		}
-		view, err := caller.do(request(r.server.address, "GET", "/jobs/"+jobID(answer)+"?wait=30s", "", nil))
+		view, err := caller.do(request(r.server.address(), "GET", "/jobs/"+jobID(answer)+"?wait=30s", "", nil))
 		if err != nil {
 			return err
 		}

@@ -13,7 +13,7 @@ func submit(ctx context.Context, r *run, jobs int) error {
 	if err := r.start(ctx); err != nil {
 		return err
 	}
-	address := r.server.address
+	address := r.server.address()
 	singles, batches := r.lab.Keys.singles(address, unserved), r.lab.Keys.batches(address, unserved, r.lab.Batch)
 	warm := crowd{address: address, clients: 64, requests: singles}
 	if _, err := warm.warmUp(ctx, warmUpWithin); err != nil {
@@ -58,7 +58,7 @@ func endToEnd(ctx context.Context, r *run, jobs int) error {
 	if err := r.start(ctx); err != nil {
 		return err
 	}
-	address := r.server.address
+	address := r.server.address()
 	one := crowd{address: address, clients: e2eClients, requests: r.lab.Keys.singles(address, noop)}
 	warm, err := one.warmUp(ctx, warmUpWithin)
 	if err != nil {

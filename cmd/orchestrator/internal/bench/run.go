@@ -29,7 +29,7 @@ const operator, password = "bench", "bench"
 
 // start starts an orchestrator with the bench's own handlers.
 func (r *run) start(ctx context.Context, settings ...string) error {
-	server, err := r.launch(ctx, []handlers{{}}, settings...)
+	server, err := r.launch(ctx, nil, []handlers{{}}, settings...)
 	if err != nil {
 		return err
 	}
@@ -43,8 +43,8 @@ type handlers struct {
 	types string
 }
 
-// launch starts an orchestrator with plugins.
-func (r *run) launch(ctx context.Context, plugins []handlers, settings ...string) (*server, error) {
+// launch starts an orchestrator with plugins, or in one process one for each of the workers.
+func (r *run) launch(ctx context.Context, workers []string, plugins []handlers, settings ...string) (*server, error) {
 	directory, err := os.MkdirTemp("", "holdfast-bench-")
 	if err != nil {
 		return nil, err
@@ -70,7 +70,11 @@ func (r *run) launch(ctx context.Context, plugins []handlers, settings ...string
 		}
 	}
 	all = append(all, r.lab.Settings...)
-	return startServer(ctx, r.lab.Program, directory, append([]string{"bench", "serve"}, watched...), append(all, settings...))
+	arguments := append([]string{"bench", "serve"}, watched...)
+	for _, id := range workers {
+		arguments = append(arguments, "--worker", id)
+	}
+	return startServer(ctx, r.lab.Program, directory, max(len(workers), 1), arguments, append(all, settings...))
 }
 
 // watched are the arguments of a process with its probe in the directory.
@@ -221,6 +225,11 @@ const (
 
 // await waits until so many jobs have ended.
 func (r *run) await(ctx context.Context, jobs int) error {
+	return r.awaitBy(ctx, []*server{r.server}, jobs)
+}
+
+// awaitBy waits until the servers have ended so many jobs.
+func (r *run) awaitBy(ctx context.Context, servers []*server, jobs int) error {
 	ticker := time.NewTicker(glance)
 	defer ticker.Stop()
 	began, moved, before := time.Now(), time.Now(), 0
@@ -234,10 +243,12 @@ func (r *run) await(ctx context.Context, jobs int) error {
 		case done > before:
 			moved, before = time.Now(), done
 		case time.Since(moved) > stuckAfter:
-			return r.server.failure(fmt.Errorf("%d of %d jobs ended, and then none for %s", done, jobs, stuckAfter))
+			return servers[0].failure(fmt.Errorf("%d of %d jobs ended, and then none for %s", done, jobs, stuckAfter))
 		}
-		if err := r.server.alive(); err != nil {
-			return err
+		for _, s := range servers {
+			if err := s.alive(); err != nil {
+				return err
+			}
 		}
 		r.lab.progress("working", done, jobs, began)
 		select {

@@ -19,6 +19,7 @@ import (
 )
 
 const (
+	// For each orchestrator of the process.
 	startWithin = time.Minute
 	stopWithin  = 2 * time.Minute
 	// keptLines is how many lines of the log an error shows.
@@ -27,13 +28,14 @@ const (
 	probesDirectory = "probes"
 )
 
-// server is an orchestrator in a process of its own.
+// server is a process with one orchestrator, or with several of a fleet.
 type server struct {
 	process *exec.Cmd
 	// directory is its working directory, without a configuration file.
 	directory string
-	address   string
-	// listening is when the API became reachable and work began.
+	// addresses are those of the orchestrators' APIs.
+	addresses []string
+	// listening is when all were reachable and work began.
 	listening time.Time
 	ended     chan error
 
@@ -42,12 +44,12 @@ type server struct {
 }
 
 // startServer starts the program with arguments in a directory, which stop removes, and returns
-// when work begins.
-func startServer(ctx context.Context, program, directory string, arguments, settings []string) (*server, error) {
+// when so many orchestrators work.
+func startServer(ctx context.Context, program, directory string, count int, arguments, settings []string) (*server, error) {
 	err := os.Mkdir(filepath.Join(directory, probesDirectory), 0o700)
 	var s *server
 	if err == nil {
-		s, err = launch(ctx, program, directory, arguments, settings)
+		s, err = launch(ctx, program, directory, count, arguments, settings)
 	}
 	if err != nil {
 		_ = os.RemoveAll(directory)
@@ -55,7 +57,7 @@ func startServer(ctx context.Context, program, directory string, arguments, sett
 	return s, err
 }
 
-func launch(ctx context.Context, program, directory string, arguments, settings []string) (*server, error) {
+func launch(ctx context.Context, program, directory string, count int, arguments, settings []string) (*server, error) {
 	for _, setting := range settings {
 		arguments = append(arguments, "--set", setting)
 	}
@@ -72,29 +74,36 @@ func launch(ctx context.Context, program, directory string, arguments, settings 
 	if err := s.process.Start(); err != nil {
 		return nil, err
 	}
-	up := make(chan string, 1)
+	up := make(chan string, count)
 	go func() {
 		s.read(log, up)
 		s.ended <- s.process.Wait()
 	}()
-	timeout := time.NewTimer(startWithin)
+	timeout := time.NewTimer(startWithin * time.Duration(count))
 	defer timeout.Stop()
-	select {
-	case s.address = <-up:
-		s.listening = time.Now()
-		return s, nil
-	case err := <-s.ended:
-		s.ended <- err
-		return nil, s.failure(errors.New("the orchestrator did not start"))
-	case <-timeout.C:
-		err = errors.New("the orchestrator did not start in time")
-	case <-ctx.Done():
-		err = ctx.Err()
+	for len(s.addresses) < count {
+		select {
+		case address := <-up:
+			s.addresses = append(s.addresses, address)
+			continue
+		case err := <-s.ended:
+			s.ended <- err
+			return nil, s.failure(errors.New("the orchestrator did not start"))
+		case <-timeout.C:
+			err = errors.New("the orchestrator did not start in time")
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+		return nil, s.failure(errors.Join(err, s.process.Process.Kill()))
 	}
-	return nil, s.failure(errors.Join(err, s.process.Process.Kill()))
+	s.listening = time.Now()
+	return s, nil
 }
 
-// read reads the log, and sends the address of the API when it listens.
+// address is that of the API of the only orchestrator.
+func (s *server) address() string { return s.addresses[0] }
+
+// read reads the log, and sends the address of each API when it listens.
 func (s *server) read(log io.Reader, up chan<- string) {
 	lines := bufio.NewScanner(log)
 	lines.Buffer(nil, 1<<20)
@@ -147,7 +156,7 @@ func (s *server) stop() error {
 			return s.failure(fmt.Errorf("the orchestrator: %w", err))
 		}
 		return nil
-	case <-time.After(stopWithin):
+	case <-time.After(stopWithin * time.Duration(len(s.addresses))):
 		_ = s.process.Process.Kill()
 		<-s.ended //nolint:errcheck // it was killed
 		return s.failure(errors.New("the orchestrator did not stop"))
