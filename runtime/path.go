@@ -238,12 +238,7 @@ func (p *path) write(
 		case job.Settled:
 			p.settled(e, sent)
 		case job.Lost:
-			p.inFlight.remove(e.lease.ID)
-			p.jobs.Metrics.LeaseLost(metrics.LossAtSettle)
-			e.spans.Lost(&e.settlement)
-			e.followUps.done(job.ErrLeaseLost)
-			p.cfg.Log.Warn("attempt ended too late: its lease was lost", slog.String("job_id", e.lease.JobID.String()),
-				slog.Int64("fence", e.lease.Fence), slog.String("outcome", string(e.outcome.Kind)))
+			p.lost(e)
 		case job.Canceling:
 			e.history.CancelRequested = true
 			p.decide(e)
@@ -261,6 +256,19 @@ func (p *path) write(
 		}
 	}
 	return again
+}
+
+// lost ends the way of an attempt whose settlement was refused, because its lease is another's now.
+func (p *path) lost(e *ending) {
+	p.inFlight.remove(e.lease.ID)
+	if e.lostBy != "" {
+		return // a lease that this process took over, and let expire in turn: the attempt is told of once
+	}
+	p.jobs.Metrics.LeaseLost(metrics.LossAtSettle)
+	e.spans.Lost(&e.settlement)
+	e.followUps.done(job.ErrLeaseLost)
+	p.cfg.Log.Warn("attempt ended too late: its lease was lost", slog.String("job_id", e.lease.JobID.String()),
+		slog.Int64("fence", e.lease.Fence), slog.String("outcome", string(e.outcome.Kind)))
 }
 
 // settled ends the way of a job: its settlement is in the ledger.

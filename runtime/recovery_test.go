@@ -2,6 +2,7 @@ package runtime_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -138,4 +139,53 @@ func TestAWorkerChangesNothingAfterItsLeasesWereTakenOver(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []job.SettleResult{job.Lost}, fates)
 	require.JSONEq(t, `"new"`, string(view(t, db, id).Result))
+}
+
+// A worker that ended while its lease ran out: the reaper must not have it yet when the leases of
+// that worker are expired, as it would have to take it over twice.
+func TestALeaseThatRanOutWhenItsWorkerEndedIsTakenOverOnce(t *testing.T) {
+	t.Parallel()
+	db := fresh(t)
+	id := given(t, db)
+	holding(t, db, enlisted(t, db, aLongTime, processDied), time.Millisecond)
+	measured, counts := metered(t)
+	var mu sync.Mutex
+	var order []string
+	store := &hooked{Store: db, called: func(_ context.Context, verb string) {
+		if verb == "expire workers" || verb == "reap" {
+			mu.Lock()
+			defer mu.Unlock()
+			order = append(order, verb)
+		}
+	}}
+	launch(t, store, supervise(t, playing("p", 1, succeeds, echo)), measured)
+	awaitState(t, db, id, job.Succeeded)
+	mu.Lock()
+	defer mu.Unlock()
+	require.Equal(t, []string{"expire workers", "reap"}, order[:2])
+	require.Equal(t, map[string]int64{"lease_expired": 0, "worker_gone": 1}, counts.of("holdfast.jobs.reaped"))
+}
+
+// The reaper's process is held up, and another takes over what it has taken over.
+func TestAnAttemptThatIsTakenOverTwiceIsToldOfOnce(t *testing.T) {
+	t.Parallel()
+	db := fresh(t)
+	id := given(t, db)
+	holding(t, db, enlisted(t, db, aLongTime, processDied), aLongTime)
+	measured, counts := metered(t)
+	var once sync.Once
+	store := &hooked{Store: db, settle: func([]job.Settlement) {
+		once.Do(func() {
+			_, err := db.pool.Exec(context.Background(), "update leases set expires_at = now()")
+			require.NoError(t, err)
+			again, err := db.Reap(context.Background(), 1, time.Millisecond)
+			require.NoError(t, err)
+			require.Len(t, again, 1)
+		})
+	}}
+	launch(t, store, supervise(t, playing("p", 1, succeeds, echo)), measured, leasing(600*time.Millisecond))
+	awaitState(t, db, id, job.Succeeded)
+	require.Equal(t, []job.OutcomeKind{job.Interrupted, job.Success}, outcomes(t, db, id))
+	require.Zero(t, counts.of("holdfast.lease.losses")["settle"])
+	requireSound(t, db)
 }
