@@ -43,7 +43,7 @@ present() {
 }
 
 # poolers VERSION: those that are installed and have at least this version. The last place is
-# where a built one goes; test/pgbouncer looks in the same ones.
+# where a built one goes; internal/pgbouncer looks in the same ones.
 poolers() {
 	local found=1 path version
 	for path in $(command -v pgbouncer) /usr/local/bin/pgbouncer-[0-9]*; do

@@ -68,6 +68,7 @@ Scenarios; all but sleepers and fleet when you name none:
 	flags.IntVar(&cfg.Keys.Limit, "concurrency-limit", 0, "how many jobs of a key may run at once (0: any number)")
 	flags.IntSliceVar(&cfg.Fleet.Sizes, "orchestrators", []int{2, 10, 50}, "how many orchestrators fleet has, one number after the other")
 	flags.IntVar(&cfg.Fleet.Processes, "processes", 2, "in how many processes, at most, the orchestrators of fleet run")
+	flags.BoolVar(&cfg.Fleet.Pooled, "pgbouncer", false, "put PgBouncer between the orchestrators of fleet and the database")
 	flags.IntVar(&cfg.Fleet.Rate, "rate", 2000, "how many jobs a second the batches of fleet bring")
 	flags.IntVar(&cfg.Fleet.Types, "types", 50, "how many job types each orchestrator of fleet serves")
 	flags.IntVar(&cfg.Fleet.Plugins, "plugins", 2, "in how many plugins the types of fleet are")

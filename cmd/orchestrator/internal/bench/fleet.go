@@ -26,6 +26,8 @@ type Fleet struct {
 	Processes int
 	// Rate is how many jobs a second the batches bring.
 	Rate int
+	// Pooled puts a PgBouncer between the orchestrators and the database.
+	Pooled bool
 	// Types is how many job types each of them serves, and Plugins in how many processes.
 	Types, Plugins int
 }
@@ -101,7 +103,7 @@ func (r *run) fleetOf(ctx context.Context, size, jobs int) (err error) {
 		return err
 	}
 	r.lab.say(fmt.Sprintf("starting %d orchestrators", size))
-	fleet, err := r.launchAll(ctx, size)
+	fleet, err := r.launchFleet(ctx, size)
 	defer func() { err = errors.Join(err, fleet.stop()) }()
 	if err != nil {
 		return err
@@ -116,6 +118,9 @@ func (r *run) fleetOf(ctx context.Context, size, jobs int) (err error) {
 	r.lab.say(name + ", idle")
 	_, err = r.watch(ctx, fleet, func() error { return pause(ctx, quietFor) }, func(w watched) {
 		r.record(name, "idle: PostgreSQL", "% of a core", w.ofACore(w.postgres))
+		if r.lab.Fleet.Pooled {
+			r.record(name, "idle: PgBouncer", "% of a core", w.ofACore(w.pooler))
+		}
 		r.record(name, "idle: an orchestrator", "% of a core", w.ofACore(w.orchestrators)/float64(size))
 		r.record(name, "idle: statements", "/s", w.each(w.all.calls))
 		r.record(name, "idle: claims", "/s", w.each(w.of("claim").calls))
@@ -156,6 +161,8 @@ type started struct {
 	servers []*server
 	// all has each of them once.
 	all []orchestrator
+	// pooler is between them and the database; nil for none.
+	pooler *pooler
 }
 
 // orchestrator is one of a fleet.
@@ -164,11 +171,17 @@ type orchestrator struct {
 	process *server
 }
 
-// launchAll starts orchestrators. After an error it returns those that it has started.
-func (r *run) launchAll(ctx context.Context, size int) (fleet started, err error) {
+// launchFleet starts orchestrators. After an error it returns what it has started.
+func (r *run) launchFleet(ctx context.Context, size int) (fleet started, err error) {
 	f := r.lab.Fleet
 	plugins := make([]handlers, f.Plugins)
 	settings := []string{fmt.Sprintf("database.max_connections=%d", fleetConnections)}
+	if f.Pooled {
+		if fleet.pooler, err = r.startPooler(ctx); err != nil {
+			return fleet, err
+		}
+		settings = append(settings, "database.url="+fleet.pooler.through, "database.direct_url="+r.db.address)
+	}
 	for i := range plugins {
 		plugins[i].types = fmt.Sprintf(typesFormat, i*f.Types/f.Plugins, (i+1)*f.Types/f.Plugins)
 		settings = append(settings, fmt.Sprintf("plugins.%d.start_timeout=%s", i, fleetStartTimeout))
@@ -205,7 +218,7 @@ func (f started) stop() error {
 	for _, s := range f.servers {
 		stopping.Go(s.stop)
 	}
-	return stopping.Wait()
+	return errors.Join(stopping.Wait(), f.pooler.stop())
 }
 
 // warm has each orchestrator take jobs in turn, and waits until they have ended: each session
@@ -260,6 +273,9 @@ func (r *run) offer(ctx context.Context, name string, fleet started, before, req
 	r.record(name, "a claim", "µs/call", claims.microseconds/max(claims.calls, 1))
 	r.record(name, "claims", "/job", each(claims.calls))
 	r.record(name, "PostgreSQL, CPU", "µs/job", each(float64(w.postgres.Microseconds())))
+	if r.lab.Fleet.Pooled {
+		r.record(name, "PgBouncer, CPU", "µs/job", each(float64(w.pooler.Microseconds())))
+	}
 	r.record(name, "NOTIFY", "/s", w.each(w.of("send_hint").calls))
 	r.record(name, "sessions that these wake", "/s", w.each(w.of("send_hint").calls)*float64(len(fleet.all)))
 	r.record(name, "submitted after p50", "ms", milliseconds(all.latency(0.5)))

@@ -11,11 +11,32 @@ import (
 
 // watched is what happened in a time.
 type watched struct {
-	took                    time.Duration
-	postgres, orchestrators time.Duration
-	written                 int64
-	all                     statement
-	by                      map[string]statement
+	processorTimes
+	took    time.Duration
+	written int64
+	all     statement
+	by      map[string]statement
+}
+
+// processorTimes are those of the server, of all orchestrators, and of PgBouncer.
+type processorTimes struct{ postgres, orchestrators, pooler time.Duration }
+
+// timesOf reads what was used so far.
+func (r *run) timesOf(fleet started) (used processorTimes, err error) {
+	server, err := usageOf(r.db.postmaster)
+	if err != nil {
+		return used, err
+	}
+	used.postgres = server.own + server.below
+	for _, s := range fleet.servers {
+		one, err := usageOf(s.pid())
+		if err != nil {
+			return used, err
+		}
+		used.orchestrators += one.own
+	}
+	used.pooler, err = fleet.pooler.used()
+	return used, err
 }
 
 // statement is what pg_stat_statements has of a statement.
@@ -36,34 +57,22 @@ func (r *run) watch(ctx context.Context, fleet started, do func() error, record 
 	if err != nil {
 		return w, err
 	}
-	used := func() (postgres, orchestrators time.Duration, err error) {
-		of, err := usageOf(r.db.postmaster)
-		if err != nil {
-			return 0, 0, err
-		}
-		for _, s := range fleet.servers {
-			one, err := usageOf(s.pid())
-			if err != nil {
-				return 0, 0, err
-			}
-			orchestrators += one.own
-		}
-		return of.own + of.below, orchestrators, nil
-	}
-	postgresBefore, orchestratorsBefore, err := used()
+	before, err := r.timesOf(fleet)
 	if err != nil {
-		return w, fmt.Errorf("processor time of the server and the orchestrators: %w", err)
+		return w, fmt.Errorf("processor time of the server, the orchestrators and PgBouncer: %w", err)
 	}
 	began := time.Now()
 	if err := do(); err != nil {
 		return w, err
 	}
-	postgres, orchestrators, err := used()
+	after, err := r.timesOf(fleet)
 	if err != nil {
 		return w, err
 	}
 	w.took = time.Since(began)
-	w.postgres, w.orchestrators = postgres-postgresBefore, orchestrators-orchestratorsBefore
+	w.processorTimes = processorTimes{
+		after.postgres - before.postgres, after.orchestrators - before.orchestrators, after.pooler - before.pooler,
+	}
 	now, err := r.db.written(ctx)
 	if err != nil {
 		return w, err
