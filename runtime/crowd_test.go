@@ -49,7 +49,7 @@ func TestAnIdleOrchestratorAsksLessTheMoreThereAre(t *testing.T) {
 	require.InDelta(t, 1, two["forgetLogins"], 0.2, "records are deleted every minute")
 	require.Less(t, fifty["forgetLogins"], 0.4, "a crowd takes turns at deleting records")
 	for _, counts := range []map[string]float64{two, fifty} {
-		require.InDelta(t, 4, counts["renew"], 0.5, "each says for itself that it is alive, twice a lease")
+		require.InDelta(t, 4.5, counts["renew"], 0.5, "each says for itself that it is alive, twice a lease and a bit")
 		require.Less(t, counts["catalog"], 0.2, "a look says that no job type was declared")
 		for _, verb := range []string{"admit", "promote", "nextExpiry", "nextTick", "operateNext"} {
 			require.Less(t, counts[verb], 0.5, "%s: a look says that there is nothing", verb)

@@ -45,8 +45,8 @@
 // Other loops work beside it:
 //
 //	heartbeat   renews all leases three times a lease, in one statement on connections
-//	            of its own, and learns which jobs to cancel. Without any lease it says
-//	            twice that the worker is alive. A watch that needs no
+//	            of its own, and learns which jobs to cancel. A worker without any lease
+//	            says every four ninths of one that it is alive. A watch that needs no
 //	            database asks handlers to stop when a quarter of the proven time is
 //	            left, and kills them when a twelfth is left
 //	surroundings

@@ -11,14 +11,14 @@ import (
 )
 
 // Parts of the lease. The heartbeat renews three times a lease, so that two renewals
-// may fail. Without a lease to renew it waits for a sixth more, and beats twice: a worker in a
-// crowd of idle ones costs the database little else.
-// When a quarter of an unproven lease is left, the handler is asked to stop;
+// may fail. Without a lease to renew it rests for a ninth more, because a crowd of idle workers
+// asks the database for little else. That is still less than half a lease, by which a reaper
+// tells who is alive. When a quarter of an unproven lease is left, the handler is asked to stop;
 // when a twelfth is left, its process is killed, so that it is gone before anybody else
 // can own the job.
 const (
 	beatsPerLease  = 3
-	idleRest       = 6 // a sixth
+	idleRest       = 9 // a ninth
 	retriesPerBeat = 4
 	askBefore      = 4  // a quarter
 	killBefore     = 12 // a twelfth
@@ -37,17 +37,33 @@ type heartbeat struct {
 
 func (h *heartbeat) run(ctx context.Context) {
 	period := h.cfg.Lease / beatsPerLease
-	next, rested := period, false
-	for h.now.Wait(ctx, loop.Jittered(next)) {
-		if _, held := h.inFlight.counts(); held == 0 && !rested {
-			next, rested = h.cfg.Lease/idleRest, true
-			continue
-		}
-		next, rested = period, false
+	pause, rest := period, h.cfg.Lease/idleRest
+	for h.due(ctx, pause, rest) {
+		pause, rest = period, h.cfg.Lease/idleRest
 		if err := h.beat(ctx); err != nil && ctx.Err() == nil {
 			h.cfg.Log.Warn("heartbeat failed; trying again", slog.Any("error", err))
-			next, rested = period/retriesPerBeat, true
+			pause, rest = period/retriesPerBeat, 0
 		}
+	}
+}
+
+// due waits for the pause, and then, if there is nothing to renew, for the rest; or until a beat is
+// wanted at once. It returns false when the context ends first.
+func (h *heartbeat) due(ctx context.Context, pause, rest time.Duration) bool {
+	timer := time.NewTimer(loop.Jittered(pause))
+	defer timer.Stop()
+	for rested := false; ; rested = true {
+		select {
+		case <-timer.C:
+		case <-h.now:
+			return true
+		case <-ctx.Done():
+			return false
+		}
+		if _, held := h.inFlight.counts(); held > 0 || rested {
+			return true
+		}
+		timer.Reset(loop.Jittered(rest))
 	}
 }
 

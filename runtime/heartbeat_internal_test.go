@@ -59,10 +59,10 @@ func (r *renewing) within(d time.Duration) int64 {
 	return r.beats.Load() - before
 }
 
-func TestAHeartbeatBeatsThreeTimesALeaseAndTwiceWithoutAny(t *testing.T) {
+func TestAHeartbeatBeatsLessOftenWithoutALease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, store := beating(t)
-		require.InDelta(t, 40, store.within(10*time.Minute), 3)
+		require.InDelta(t, 45, store.within(10*time.Minute), 3)
 		h.inFlight.add(&attempt{})
 		require.InDelta(t, 60, store.within(10*time.Minute), 3)
 	})
@@ -88,11 +88,30 @@ func TestAHeartbeatThatFailsIsSoonTriedAgainWithoutALease(t *testing.T) {
 	})
 }
 
-func TestACancelThatIsHintedIsLearnedAtOnce(t *testing.T) {
+// Half a lease after the last sign of life of its worker, a lost lease is that of a worker that is gone.
+func TestAnIdleHeartbeatBeatsWithinHalfALease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, store := beating(t)
-		h.inFlight.add(&attempt{})
-		h.now.Raise()
-		require.Equal(t, int64(1), store.within(time.Second))
+		_, store := beating(t)
+		for range 50 {
+			for store.within(100*time.Millisecond) == 0 {
+			}
+			require.NotZero(t, store.within(15*time.Second))
+		}
 	})
+}
+
+func TestAHeartbeatThatIsWantedAtOnceDoesNotWait(t *testing.T) {
+	for held := range 2 {
+		synctest.Test(t, func(t *testing.T) {
+			h, store := beating(t)
+			if held > 0 {
+				h.inFlight.add(&attempt{})
+			}
+			for n := range int64(3) {
+				h.now.Raise()
+				time.Sleep(time.Second)
+				require.Equal(t, n+1, store.beats.Load())
+			}
+		})
+	}
 }
