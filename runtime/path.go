@@ -261,8 +261,9 @@ func (p *path) write(
 // lost ends the way of an attempt whose settlement was refused, because its lease is another's now.
 func (p *path) lost(e *ending) {
 	p.inFlight.remove(e.lease.ID)
-	if e.lostBy != "" {
-		return // a lease that this process took over, and let expire in turn: the attempt is told of once
+	if e.lostBy != "" { // by its worker, and then by this process to another one, which tells of the attempt
+		p.cfg.Log.Debug("another process ends the attempt", slog.String("job_id", e.lease.JobID.String()), slog.Int64("fence", e.lease.Fence))
+		return
 	}
 	p.jobs.Metrics.LeaseLost(metrics.LossAtSettle)
 	e.spans.Lost(&e.settlement)

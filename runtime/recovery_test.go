@@ -1,11 +1,14 @@
 package runtime_test
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/runtime"
@@ -176,16 +179,20 @@ func TestAnAttemptThatIsTakenOverTwiceIsToldOfOnce(t *testing.T) {
 	var once sync.Once
 	store := &hooked{Store: db, settle: func([]job.Settlement) {
 		once.Do(func() {
-			_, err := db.pool.Exec(context.Background(), "update leases set expires_at = now()")
-			require.NoError(t, err)
-			again, err := db.Reap(context.Background(), 1, time.Millisecond)
-			require.NoError(t, err)
-			require.Len(t, again, 1)
+			_, err := db.pool.Exec(context.Background(), "update leases set lease_id = gen_random_uuid(), expires_at = now()")
+			assert.NoError(t, err)
 		})
 	}}
-	launch(t, store, supervise(t, playing("p", 1, succeeds, echo)), measured, leasing(600*time.Millisecond))
+	var written bytes.Buffer
+	p := launch(t, store, supervise(t, playing("p", 1, succeeds, echo)), measured, leasing(600*time.Millisecond), func(c *runtime.Config) {
+		c.Log = slog.New(slog.NewTextHandler(&written, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	})
 	awaitState(t, db, id, job.Succeeded)
 	require.Equal(t, []job.OutcomeKind{job.Interrupted, job.Success}, outcomes(t, db, id))
 	require.Zero(t, counts.of("holdfast.lease.losses")["settle"])
+	p.drain()
+	p.awaitEnd(t)
+	require.NotContains(t, written.String(), "attempt ended too late")
+	require.Contains(t, written.String(), "another process ends the attempt")
 	requireSound(t, db)
 }
