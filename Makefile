@@ -381,7 +381,7 @@ FLEET ?=
 
 .PHONY: bench-fleet
 bench-fleet: build ## Measure 2, 10 and 50 orchestrators with 50 job types on one database; a quarter of an hour
-	scripts/need.sh postgres
+	scripts/need.sh postgres $(if $(findstring --pgbouncer,$(FLEET)),pgbouncer-1.21)
 	bin/orchestrator bench fleet --runs 1 --jobs 8000 $(FLEET)
 
 .PHONY: bench-submit

@@ -15,13 +15,14 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/bench"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
+	"github.com/holdfast-jobs/holdfast/internal/pgbouncer"
 	"github.com/holdfast-jobs/holdfast/store/embedded"
 )
 
 func (p *program) benchCommand() *cobra.Command {
 	var cfg bench.Config
 	var dataDir, color string
-	asJSON := false
+	asJSON, pooled := false, false
 	c := &cobra.Command{
 		Use:   "bench [SCENARIO...]",
 		Short: "Measure how fast this machine runs jobs",
@@ -49,6 +50,12 @@ Scenarios; all but sleepers and fleet when you name none:
 			if err := errors.Join(cfg.Fleet.Validate(), show.Colors(color).Check()); err != nil {
 				return usageError{err}
 			}
+			if pooled {
+				var err error
+				if cfg.Fleet.Pooler, err = pgbouncer.Find(); err != nil {
+					return fmt.Errorf("--pgbouncer: %w", err)
+				}
+			}
 			report, err := p.bench(c.Context(), cfg, dataDir, names, show.Colors(color))
 			if errors.Is(err, bench.ErrNoScenario) {
 				return usageError{err}
@@ -68,7 +75,7 @@ Scenarios; all but sleepers and fleet when you name none:
 	flags.IntVar(&cfg.Keys.Limit, "concurrency-limit", 0, "how many jobs of a key may run at once (0: any number)")
 	flags.IntSliceVar(&cfg.Fleet.Sizes, "orchestrators", []int{2, 10, 50}, "how many orchestrators fleet has, one number after the other")
 	flags.IntVar(&cfg.Fleet.Processes, "processes", 2, "in how many processes, at most, the orchestrators of fleet run")
-	flags.BoolVar(&cfg.Fleet.Pooled, "pgbouncer", false, "put PgBouncer between the orchestrators of fleet and the database")
+	flags.BoolVar(&pooled, "pgbouncer", false, "put PgBouncer between the orchestrators of fleet and the database")
 	flags.IntVar(&cfg.Fleet.Rate, "rate", 2000, "how many jobs a second the batches of fleet bring")
 	flags.IntVar(&cfg.Fleet.Types, "types", 50, "how many job types each orchestrator of fleet serves")
 	flags.IntVar(&cfg.Fleet.Plugins, "plugins", 2, "in how many plugins the types of fleet are")

@@ -64,18 +64,19 @@ func Find() (string, error) {
 
 // Pooler is a PgBouncer that is not running yet.
 type Pooler struct {
-	// Process is what to start. It has no output that anybody must read, and ends on SIGTERM.
+	// Process is what to start, in a process group of its own. Kill it: signals that ask it to end have
+	// another meaning in each version. It says on stderr what is wrong.
 	Process *exec.Cmd
-	// address is host:port of the pooler.
-	address, user string
+	// URL leads to the database through it.
+	URL string
 }
 
-// New returns the PgBouncer at a path, in front of the server that a URL leads to, with any of its
-// databases. It is to listen at an address, host:port, and lets everybody in as the user of the URL.
-// The settings are added to those of Documented. Its configuration, with the password of the URL, goes
-// into the directory, which only the user may see who runs it.
-func New(path, directory, address, server string, settings map[string]string) (*Pooler, error) {
-	target, err := pgx.ParseConfig(server)
+// New returns the PgBouncer at a path, in front of the database that a URL leads to. It is to listen at
+// an address, host:port, and lets everybody on this machine into the database as the user of the URL. The
+// settings are added to those of Documented. The directory gets its configuration, which only the user who
+// runs it can read.
+func New(path, directory, address, database string, settings map[string]string) (*Pooler, error) {
+	target, err := pgx.ParseConfig(database)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +90,7 @@ func New(path, directory, address, server string, settings map[string]string) (*
 		"log_connections": "0", "log_disconnections": "0", "log_stats": "0", "server_login_retry": "0.2",
 	})
 	maps.Copy(all, settings)
-	ini := fmt.Sprintf("[databases]\n* = host=%s port=%d user=%s", target.Host, target.Port, target.User)
+	ini := fmt.Sprintf("[databases]\n%s = host=%s port=%d dbname=%[1]s user=%[4]s", target.Database, target.Host, target.Port, target.User)
 	if target.Password != "" {
 		ini += " password='" + strings.ReplaceAll(target.Password, "'", "''") + "'"
 	}
@@ -101,7 +102,10 @@ func New(path, directory, address, server string, settings map[string]string) (*
 	if err := os.WriteFile(file, []byte(ini), 0o600); err != nil {
 		return nil, err
 	}
-	p := &Pooler{Process: exec.Command(path, file), address: address, user: target.User} //nolint:gosec,noctx // the caller ends it
+	p := &Pooler{Process: exec.Command(path, file)} //nolint:gosec,noctx // the caller ends it
+	p.Process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	through := url.URL{Scheme: "postgres", User: url.User(target.User), Host: address, Path: target.Database, RawQuery: "sslmode=disable"}
+	p.URL = through.String()
 	if os.Geteuid() != 0 {
 		return p, nil
 	}
@@ -109,14 +113,8 @@ func New(path, directory, address, server string, settings map[string]string) (*
 	if err != nil {
 		return nil, err
 	}
-	p.Process.SysProcAttr = &syscall.SysProcAttr{Credential: other}
+	p.Process.SysProcAttr.Credential = other
 	return p, errors.Join(os.Chown(file, int(other.Uid), int(other.Gid)), os.Chown(directory, int(other.Uid), int(other.Gid)))
-}
-
-// URL leads to a database of the server through the pooler.
-func (p *Pooler) URL(database string) string {
-	through := url.URL{Scheme: "postgres", User: url.User(p.user), Host: p.address, Path: database, RawQuery: "sslmode=disable"}
-	return through.String()
 }
 
 // ordinary is a user who may connect to the server: the owner of the directory of its socket,

@@ -29,8 +29,6 @@ func Start(t testing.TB, database string, settings map[string]string) string {
 		require.Empty(t, os.Getenv("HOLDFAST_TEST_POOLER"), err)
 		t.Skipf("%s: scripts/need.sh pgbouncer-1.21", err)
 	}
-	server, err := pgx.ParseConfig(database)
-	require.NoError(t, err)
 	address, err := loopback.FreeAddress(t.Context())
 	require.NoError(t, err)
 	dir := t.TempDir()
@@ -38,10 +36,9 @@ func Start(t testing.TB, database string, settings map[string]string) string {
 	pooler, err := pgbouncer.New(path, dir, address, database, settings)
 	require.NoError(t, err)
 	rigtest.Beside(t, pooler.Process, syscall.SIGKILL)
-	through := pooler.URL(server.Database)
 	require.Eventually(t, func() bool {
-		conn, err := pgx.Connect(t.Context(), through)
+		conn, err := pgx.Connect(t.Context(), pooler.URL)
 		return err == nil && conn.Close(t.Context()) == nil
 	}, patience, 20*time.Millisecond)
-	return through
+	return pooler.URL
 }

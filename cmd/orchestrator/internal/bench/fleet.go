@@ -26,8 +26,8 @@ type Fleet struct {
 	Processes int
 	// Rate is how many jobs a second the batches bring.
 	Rate int
-	// Pooled puts a PgBouncer between the orchestrators and the database.
-	Pooled bool
+	// Pooler is the path of the PgBouncer to put between the orchestrators and the database; empty for none.
+	Pooler string
 	// Types is how many job types each of them serves, and Plugins in how many processes.
 	Types, Plugins int
 }
@@ -118,7 +118,7 @@ func (r *run) fleetOf(ctx context.Context, size, jobs int) (err error) {
 	r.lab.say(name + ", idle")
 	_, err = r.watch(ctx, fleet, func() error { return pause(ctx, quietFor) }, func(w watched) {
 		r.record(name, "idle: PostgreSQL", "% of a core", w.ofACore(w.postgres))
-		if r.lab.Fleet.Pooled {
+		if r.lab.Fleet.Pooler != "" {
 			r.record(name, "idle: PgBouncer", "% of a core", w.ofACore(w.pooler))
 		}
 		r.record(name, "idle: an orchestrator", "% of a core", w.ofACore(w.orchestrators)/float64(size))
@@ -176,8 +176,8 @@ func (r *run) launchFleet(ctx context.Context, size int) (fleet started, err err
 	f := r.lab.Fleet
 	plugins := make([]handlers, f.Plugins)
 	settings := []string{fmt.Sprintf("database.max_connections=%d", fleetConnections)}
-	if f.Pooled {
-		if fleet.pooler, err = r.startPooler(ctx); err != nil {
+	if f.Pooler != "" {
+		if fleet.pooler, err = startPooler(ctx, f.Pooler, r.db.address); err != nil {
 			return fleet, err
 		}
 		settings = append(settings, "database.url="+fleet.pooler.through, "database.direct_url="+r.db.address)
@@ -218,7 +218,8 @@ func (f started) stop() error {
 	for _, s := range f.servers {
 		stopping.Go(s.stop)
 	}
-	return errors.Join(stopping.Wait(), f.pooler.stop())
+	defer f.pooler.stop()
+	return stopping.Wait()
 }
 
 // warm has each orchestrator take jobs in turn, and waits until they have ended: each session
@@ -273,7 +274,7 @@ func (r *run) offer(ctx context.Context, name string, fleet started, before, req
 	r.record(name, "a claim", "µs/call", claims.microseconds/max(claims.calls, 1))
 	r.record(name, "claims", "/job", each(claims.calls))
 	r.record(name, "PostgreSQL, CPU", "µs/job", each(float64(w.postgres.Microseconds())))
-	if r.lab.Fleet.Pooled {
+	if r.lab.Fleet.Pooler != "" {
 		r.record(name, "PgBouncer, CPU", "µs/job", each(float64(w.pooler.Microseconds())))
 	}
 	r.record(name, "NOTIFY", "/s", w.each(w.of("send_hint").calls))

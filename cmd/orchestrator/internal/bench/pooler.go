@@ -1,21 +1,23 @@
 package bench
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
-	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-jobs/holdfast/internal/loop"
 	"github.com/holdfast-jobs/holdfast/internal/pgbouncer"
+	"github.com/holdfast-jobs/holdfast/store/postgres"
 )
 
-// poolerWithin is how long a pooler may take to let somebody in, and to end.
+// poolerWithin is how long a pooler may take to let somebody in.
 const poolerWithin = time.Minute
 
 // pooler is a PgBouncer between a fleet and its database. Without one it is nil.
@@ -25,17 +27,24 @@ type pooler struct {
 	directory string
 	// through is the URL of the fleet's database behind it.
 	through string
-	ended   chan error
+	// ended is closed when the process has, and said is then what it has said.
+	ended chan struct{}
+	said  bytes.Buffer
 }
 
-// startPooler starts one in front of the database of the run.
-func (r *run) startPooler(ctx context.Context) (p *pooler, err error) {
-	path, err := pgbouncer.Find()
+// startPooler starts the PgBouncer at a path in front of a database.
+func startPooler(ctx context.Context, path, database string) (p *pooler, err error) {
+	// PgBouncer keeps its sessions: they must not be older than the settings.
+	if _, err := postgres.SetDefaults(ctx, database); err != nil {
+		return nil, err
+	}
+	free, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
+	address := free.Addr().String()
 	directory, err := os.MkdirTemp("", "holdfast-bench-")
-	if err != nil {
+	if err := errors.Join(err, free.Close()); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -43,25 +52,22 @@ func (r *run) startPooler(ctx context.Context) (p *pooler, err error) {
 			_ = os.RemoveAll(directory)
 		}
 	}()
-	free, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	made, err := pgbouncer.New(path, directory, address, database, nil)
 	if err != nil {
 		return nil, err
 	}
-	address := free.Addr().String()
-	if err := free.Close(); err != nil {
-		return nil, err
-	}
-	made, err := pgbouncer.New(path, directory, address, r.db.address, nil)
-	if err != nil {
-		return nil, err
-	}
-	p = &pooler{process: made.Process, directory: directory, through: made.URL(r.db.name), ended: make(chan error, 1)}
+	p = &pooler{process: made.Process, directory: directory, through: made.URL, ended: make(chan struct{})}
+	p.process.Stderr = &p.said
 	if err := p.process.Start(); err != nil {
 		return nil, err
 	}
-	go func() { p.ended <- p.process.Wait() }()
+	go func() {
+		_ = p.process.Wait() // a signal ends it, or it has said what is wrong
+		close(p.ended)
+	}()
 	if err := p.await(ctx); err != nil {
-		return nil, errors.Join(err, p.stop())
+		p.stop()
+		return nil, fmt.Errorf("PgBouncer did not start: %w\n%s", err, p.said.String())
 	}
 	return p, nil
 }
@@ -75,10 +81,14 @@ func (p *pooler) await(ctx context.Context) error {
 		if err == nil {
 			return conn.Close(ctx)
 		}
-		if ctx.Err() != nil {
+		select {
+		case <-p.ended:
 			return err
+		case <-ctx.Done():
+			return err
+		default:
+			loop.Pause(ctx, glance)
 		}
-		loop.Pause(ctx, glance)
 	}
 }
 
@@ -91,18 +101,12 @@ func (p *pooler) used() (time.Duration, error) {
 	return of.own, err
 }
 
-func (p *pooler) stop() error {
+// stop ends it, and with it all connections through it.
+func (p *pooler) stop() {
 	if p == nil {
-		return nil
+		return
 	}
-	defer func() { _ = os.RemoveAll(p.directory) }()
-	if err := p.process.Process.Signal(syscall.SIGINT); err != nil { // it waits for nobody
-		return err
-	}
-	select {
-	case <-p.ended: //nolint:errcheck // a signal ended it
-		return nil
-	case <-time.After(poolerWithin):
-		return errors.Join(errors.New("PgBouncer did not stop"), p.process.Process.Kill())
-	}
+	_ = p.process.Process.Kill() // it may have ended
+	<-p.ended
+	_ = os.RemoveAll(p.directory)
 }

@@ -59,7 +59,7 @@ func (r *run) watch(ctx context.Context, fleet started, do func() error, record 
 	}
 	before, err := r.timesOf(fleet)
 	if err != nil {
-		return w, fmt.Errorf("processor time of the server, the orchestrators and PgBouncer: %w", err)
+		return w, fmt.Errorf("processor time of what is measured: %w", err)
 	}
 	began := time.Now()
 	if err := do(); err != nil {
