@@ -8,19 +8,14 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdfast-jobs/holdfast/internal/pgbouncer"
+	"github.com/holdfast-jobs/holdfast/test/pgbouncer"
 	"github.com/holdfast-jobs/holdfast/test/pgtest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
 func TestAPoolerGivesSessionsTheirSettings(t *testing.T) {
-	path, err := pgbouncer.Find()
-	if err != nil {
-		require.Empty(t, os.Getenv("HOLDFAST_TEST_POOLER"), err)
-		t.Skip(err)
-	}
-	p, err := startPooler(t.Context(), path, pgtest.EmptyURL(t))
+	p, err := startPooler(t.Context(), pgbouncer.Find(t), pgtest.EmptyURL(t))
 	require.NoError(t, err)
 	t.Cleanup(p.stop)
 	conn, err := pgx.Connect(t.Context(), p.through)
