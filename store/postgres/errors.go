@@ -27,9 +27,8 @@ const (
 	// file then, and does not say why it cannot.
 	internalError = "XX000"
 	// unknownStatement and knownStatement are what the driver never causes by itself.
-	unknownStatement  = "26000"
-	knownStatement    = "42P05"
-	protocolViolation = "08P01"
+	unknownStatement = "26000"
+	knownStatement   = "42P05"
 )
 
 // refusedSetting begins PgBouncer's answer to a session setting that it does not know.
@@ -71,13 +70,12 @@ func Translate(operation string, err error) error {
 		// No answer from the server: the connection failed.
 		return fmt.Errorf("%s: %w: %w", operation, job.ErrUnavailable, err)
 	}
+	if strings.HasPrefix(answer.Message, refusedSetting) { // with another code in each version
+		return fmt.Errorf("%s: the URL leads through a pooler: set database.direct_url, too: %w", operation, err)
+	}
 	switch answer.Code {
 	case unknownStatement, knownStatement:
 		return fmt.Errorf("%s: %w: %w", operation, ErrForgetfulPooler, err)
-	case protocolViolation:
-		if strings.HasPrefix(answer.Message, refusedSetting) {
-			return fmt.Errorf("%s: the URL leads through a pooler: set database.direct_url, too: %w", operation, err)
-		}
 	case internalError:
 		if errors.As(err, &unconnected) {
 			return fmt.Errorf("%s: %w: %w", operation, job.ErrUnavailable, err)

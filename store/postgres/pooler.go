@@ -31,7 +31,7 @@ var ErrForgetfulPooler = errors.New("the pooler does not keep prepared statement
 	"use PgBouncer 1.21 or later with max_prepared_statements above 0, or session pooling")
 
 // CheckPooler returns an error if the URL through a pooler and the direct one do not lead to
-// the same database, and ErrForgetfulPooler if the pooler can be seen to lose prepared statements.
+// the same database as the same user, and ErrForgetfulPooler if the pooler can be seen to lose prepared statements.
 // Neither needs the schema. The error is job.ErrUnavailable if waiting may help.
 func CheckPooler(ctx context.Context, through, direct string) error {
 	bounded, cancel := context.WithTimeout(ctx, poolerPatience)
@@ -61,7 +61,7 @@ func checkPooler(ctx context.Context, through, direct string) error {
 	return nil
 }
 
-// match compares the servers and the databases that both URLs lead to.
+// match compares the servers and the databases that both URLs lead to, and as which user.
 func match(pooled, straight Server) error {
 	switch {
 	case pooled.Database != straight.Database:
@@ -69,6 +69,9 @@ func match(pooled, straight Server) error {
 	case pooled.Cluster != straight.Cluster:
 		return fmt.Errorf("database.url and database.direct_url lead to databases %q of different servers (system identifiers %d and %d): both must lead to the same one",
 			pooled.Database, pooled.Cluster, straight.Cluster)
+	case pooled.User != straight.User:
+		return fmt.Errorf("database.url leads to the database as the user %q and database.direct_url as %q: both need the same one, which gets the settings of the sessions",
+			pooled.User, straight.User)
 	}
 	return nil
 }

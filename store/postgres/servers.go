@@ -22,6 +22,8 @@ type Server struct {
 	Started time.Time
 	// Database is the name of the one that the session is in, as the server calls it.
 	Database string
+	// User is the one of the session.
+	User string
 	// Timeline is the one on which the server takes writes; 0 if it takes none.
 	Timeline int32
 }
@@ -77,7 +79,7 @@ func identify(ctx context.Context, cfg *pgx.ConnConfig) (server Server, err erro
 	return serverOf(ctx, conn)
 }
 
-// serverOf returns the server and the database that a session is in, or the driver's error.
+// serverOf returns the server, the database and the user that a session has, or the driver's error.
 func serverOf(ctx context.Context, conn *pgx.Conn) (server Server, err error) {
 	rows, err := conn.Query(ctx, sql.Text("server"))
 	if err != nil {
