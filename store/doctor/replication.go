@@ -41,6 +41,7 @@ func judgeStandbys(found []standbyRow) job.Check {
 		check.Summary = fmt.Sprintf("%s connected, and commits wait for %d of them.", areConnected(standbys), synchronous)
 	}
 	if hidden > 0 {
+		check.Summary = areConnected(standbys) + " connected, and the database user may not see whether commits wait for " + pronoun(standbys) + "."
 		add(&check, job.Warning, "%s could not be examined", count(hidden, "standby"))
 		check.Remedy = "Grant the role pg_monitor to the database user of the orchestrator."
 	}
@@ -64,6 +65,13 @@ func areConnected(standbys int64) string {
 		return "1 standby is"
 	}
 	return fmt.Sprintf("%d standbys are", standbys)
+}
+
+func pronoun(standbys int64) string {
+	if standbys == 1 {
+		return "it"
+	}
+	return "them"
 }
 
 // checkPrimary looks for a server that takes writes beside the one that is in use. After
