@@ -3,20 +3,24 @@ package main
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net/http"
 	"os"
 	"os/user"
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/api"
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/apiclient"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/direct"
 	"github.com/holdfast-jobs/holdfast/migrations"
 	"github.com/holdfast-jobs/holdfast/store"
+	"github.com/holdfast-jobs/holdfast/store/transfer"
 )
 
 const (
@@ -78,6 +82,10 @@ func serveDirect(ctx context.Context, cfg config.Config, db *database, log *slog
 	if err := errors.Join(db.isCurrent(ctx), db.hasCell(ctx)); err != nil {
 		return nil, nil, err
 	}
+	closed := db.isOpen(ctx)
+	if closed != nil && !errors.Is(closed, transfer.ErrClosed) {
+		return nil, nil, closed
+	}
 	ledger, err := store.Open(ctx, store.Config{
 		URL: db.url.Reveal(), DirectURL: cfg.Database.DirectURL.Reveal(), MaxConnections: directConnections, Cell: db.cell,
 		Replica: replicaOf(cfg.Database, log), // which only the doctor looks at
@@ -95,12 +103,15 @@ func serveDirect(ctx context.Context, cfg config.Config, db *database, log *slog
 		ledger.Close()
 		return nil, nil, err
 	}
-	handler := api.New(api.Config{
+	var handler http.Handler = api.New(api.Config{
 		Jobs: jobs, Operations: ledger, Rules: jobs.Service, Retention: jobs.Service, Bulk: jobs.Service, Schedules: jobs.Service, Workflows: jobs,
 		Audit: ledger, Actor: directActor(), Cell: db.cell,
 		Log: log, Version: thisBuild().Version, TraceLink: cfg.Tracing.TraceURL,
 		MaxBodyBytes: cfg.Server.MaxBodyBytes, MaxBatchBytes: cfg.Server.MaxBatchBytes, RequestTimeout: cfg.Server.RequestTimeout,
 	})
+	if closed != nil {
+		handler = readOnly(handler, closed)
+	}
 	transport, stopServing := direct.Serve(handler, log)
 	end := func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastHintsWithin)
@@ -146,4 +157,21 @@ func (d *database) isCurrent(ctx context.Context) error {
 			"use the program that the database was migrated with", has, newest)
 	}
 	return nil
+}
+
+// readOnly answers requests that change something with why nothing can be changed.
+func readOnly(handler http.Handler, why error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			handler.ServeHTTP(w, r)
+			return
+		}
+		text, err := json.Marshal(v1.NewProblem(http.StatusConflict, why.Error()))
+		if err != nil {
+			panic(err) // it has nothing but texts
+		}
+		w.Header().Set("Content-Type", v1.ProblemMedia)
+		w.WriteHeader(http.StatusConflict)
+		_, _ = w.Write(text)
+	})
 }

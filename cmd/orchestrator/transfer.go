@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/command"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store/transfer"
 )
 
@@ -47,6 +48,11 @@ again. Never do that when the file was imported elsewhere.`,
 				return err
 			}
 			return p.transfer(c.Context(), "exported", asJSON, func(ctx context.Context, db *database, note func(transfer.Progress)) (transfer.Report, error) {
+				if db.cell != (job.Cell{}) {
+					if err := db.hasCell(ctx); err != nil {
+						return transfer.Report{}, err
+					}
+				}
 				return transfer.Export(ctx, db.past(), args[0], note)
 			})
 		},

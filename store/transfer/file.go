@@ -14,7 +14,7 @@ const (
 	format  = "holdfast-ledger"
 	version = 1
 	// longestLine bounds the memory that a spoiled file can take. No row comes near it:
-	// requests are limited to a few megabytes.
+	// requests are limited to tens of megabytes.
 	longestLine = 512 << 20
 )
 

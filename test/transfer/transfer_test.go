@@ -127,6 +127,7 @@ func TestALedgerMovesFromTheEmbeddedPostgreSQLToAServer(t *testing.T) {
 	target := pgtest.EmptyURL(t)
 	database := []string{"--set", "database.url=" + target}
 	require.Contains(t, run(t, dir, 1, append(database, "import", "nothing")...), "run `orchestrator migrate up`")
+	require.Contains(t, run(t, dir, 1, "--set", "database.cell=5", "export", "ledger.ndjson"), "cell 5")
 	require.Contains(t, run(t, dir, 0, "export", "ledger.ndjson"), "exported 6 jobs and")
 	require.Contains(t, run(t, dir, 0, "import", "--check", "ledger.ndjson"), "checked 6 jobs and")
 	run(t, dir, 0, append(database, "migrate", "up")...)
@@ -139,7 +140,7 @@ func TestALedgerMovesFromTheEmbeddedPostgreSQLToAServer(t *testing.T) {
 	require.Contains(t, diagnosis, "The ledger is closed: it was exported at 20")
 	require.Contains(t, diagnosis, "Use the database that it was imported into")
 	require.NotContains(t, diagnosis, "Start an orchestrator")
-	require.Contains(t, run(t, dir, 1, "cancel", later, "--direct"), "unavailable")
+	require.Contains(t, run(t, dir, 1, "cancel", later, "--direct"), "the ledger is closed: it was exported at 20")
 
 	moved := rigtest.New(t, program, dir, "database.url="+target)
 	rigtest.Start(t, moved)
