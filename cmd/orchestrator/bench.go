@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/bench"
@@ -47,7 +48,7 @@ Scenarios; all but sleepers and fleet when you name none:
 			if cfg.Keys.Number < 0 || cfg.Keys.Limit < 0 || cfg.Keys.Number == 0 && cfg.Keys.Limit > 0 {
 				return usageError{errors.New("--keys and --concurrency-limit must be at least 0, and a limit needs keys")}
 			}
-			if err := errors.Join(cfg.Fleet.Validate(), show.Colors(color).Check()); err != nil {
+			if err := errors.Join(bench.Check(names), onlyForFleet(c.Flags(), names), cfg.Fleet.Validate(), show.Colors(color).Check()); err != nil {
 				return usageError{err}
 			}
 			if pooled {
@@ -57,9 +58,6 @@ Scenarios; all but sleepers and fleet when you name none:
 				}
 			}
 			report, err := p.bench(c.Context(), cfg, dataDir, names, show.Colors(color))
-			if errors.Is(err, bench.ErrNoScenario) {
-				return usageError{err}
-			}
 			if report == nil {
 				return err
 			}
@@ -99,6 +97,19 @@ Scenarios; all but sleepers and fleet when you name none:
 		}),
 	)
 	return c
+}
+
+// onlyForFleet returns an error if there are flags of the scenario fleet without that scenario.
+func onlyForFleet(flags *pflag.FlagSet, names []string) error {
+	if slices.Contains(names, bench.FleetScenario) {
+		return nil
+	}
+	for _, name := range []string{"orchestrators", "processes", "pgbouncer", "rate", "types", "plugins"} {
+		if flags.Changed(name) {
+			return fmt.Errorf("--%s is for the scenario %s, and that is not named", name, bench.FleetScenario)
+		}
+	}
+	return nil
 }
 
 // serveAs serves once for each of the workers' ids, in one process; without ids once, as the

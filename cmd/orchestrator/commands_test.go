@@ -140,7 +140,10 @@ func TestUnknownCommandsAreUsageErrors(t *testing.T) {
 		"version extra":         `the argument "extra" is not expected; usage: orchestrator version`,
 		"export --reopen a.b": `--reopen takes no file, and "a.b" is one: it lets the ledger in the database change again, and leaves files as they are; ` +
 			"usage: orchestrator export --reopen, or orchestrator export FILE without --reopen to export",
-		"serve extra": `the argument "extra" is not expected; usage: orchestrator serve`,
+		"serve extra":         `the argument "extra" is not expected; usage: orchestrator serve`,
+		"bench nope":          `no such scenario as "nope"; there are:`,
+		"bench --pgbouncer":   "--pgbouncer is for the scenario fleet, and that is not named",
+		"bench e2e --rate 10": "--rate is for the scenario fleet, and that is not named",
 	} {
 		code, stdout, stderr := execute(t, nil, strings.Fields(args)...)
 		require.Equal(t, exitUsage, code, args)
@@ -175,6 +178,11 @@ func TestCapacitySaysWhatIsOutOfBoundsAndWhatToDo(t *testing.T) {
 		require.Equal(t, exitUsage, code, args)
 		require.Empty(t, stdout)
 		require.Contains(t, stderr, complaint)
+	}
+	for keep, retention := range map[string]string{"30d": "720h", "90m": "1h30m", "1.5d": "36h", "100s": "1m40s", "10h": "10h"} {
+		code, stdout, stderr := execute(t, nil, "capacity", "--keep", keep)
+		require.Equal(t, exitOK, code, stderr)
+		require.Regexp(t, " for "+keep+"; set retention to "+retention+"\n", stdout)
 	}
 	remarks := func(args ...string) (remarks []string) {
 		code, stdout, stderr := execute(t, nil, append([]string{"capacity", "--json"}, args...)...)

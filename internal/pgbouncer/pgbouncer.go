@@ -64,8 +64,9 @@ func Find() (string, error) {
 
 // Pooler is a PgBouncer that is not running yet.
 type Pooler struct {
-	// Process is what to start, in a process group of its own. Kill it: signals that ask it to end have
-	// another meaning in each version. It says on stderr what is wrong.
+	// Process is what to start, in a process group of its own. On Linux it dies with the process that
+	// starts it. Kill it: signals that ask it to end have another meaning in each version. It says on
+	// stderr what is wrong.
 	Process *exec.Cmd
 	// URL leads to the database through it.
 	URL string
@@ -103,7 +104,7 @@ func New(path, directory, address, database string, settings map[string]string) 
 		return nil, err
 	}
 	p := &Pooler{Process: exec.Command(path, file)} //nolint:gosec,noctx // the caller ends it
-	p.Process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	p.Process.SysProcAttr = attributes()
 	through := url.URL{Scheme: "postgres", User: url.User(target.User), Host: address, Path: target.Database, RawQuery: "sslmode=disable"}
 	p.URL = through.String()
 	if os.Geteuid() != 0 {

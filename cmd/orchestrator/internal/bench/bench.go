@@ -50,6 +50,12 @@ func Names() []string {
 	return names
 }
 
+// Check returns ErrNoScenario if one of the names is none.
+func Check(names []string) error {
+	_, err := choose(names)
+	return err
+}
+
 // choose returns the named scenarios, or without names all that are not long.
 func choose(names []string) ([]scenario, error) {
 	if len(names) == 0 {

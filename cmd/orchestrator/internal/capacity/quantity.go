@@ -5,6 +5,7 @@ import (
 	"math"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
@@ -52,6 +53,17 @@ func ParseKept(text string) (time.Duration, error) {
 		return 0, fmt.Errorf("%q is too long: retention keeps jobs for at most %dd, or for ever", text, config.MostKept/day)
 	}
 	return kept, nil
+}
+
+// FormatKept writes a time as the configuration of retention takes it, such as 720h.
+func FormatKept(kept time.Duration) string {
+	text := kept.String() // such as 720h0m0s
+	for _, end := range []struct{ full, short string }{{"m0s", "m"}, {"h0m", "h"}} {
+		if rest, found := strings.CutSuffix(text, end.full); found {
+			text = rest + end.short
+		}
+	}
+	return text
 }
 
 // parseTime also reads days, which time.ParseDuration does not.
