@@ -8,7 +8,7 @@ import (
 	core "k8s.io/api/core/v1"
 )
 
-func TestTheChartRefusesRolesThatCannotWork(t *testing.T) {
+func TestTheChartRefusesWhatCannotWork(t *testing.T) {
 	for title, c := range map[string]struct{ values, says string }{
 		"nobody maintains":            {"api: {roles: [api]}", "no pods have the role maintenance"},
 		"the API serves no API":       {"api: {roles: [maintenance]}", "api.roles lacks api"},
@@ -17,6 +17,8 @@ func TestTheChartRefusesRolesThatCannotWork(t *testing.T) {
 		"a worker with none":          {"workers: {a: {plugins: []}}", "workers.a has the role worker and no plugins"},
 		"one of several roles":        {"workers: {a: {roles: [maintenance, worker]}}", "workers.a has the role worker and no plugins"},
 		"plugins for all the workers": {"workerDefaults: {plugins: [{path: /a}]}", "/workerDefaults"},
+		"fewer API pods than least":   {"api: {autoscaling: {enabled: true, minReplicas: 5, maxReplicas: 2}}", "api.autoscaling.minReplicas is 5, above maxReplicas, which is 2"},
+		"fewer workers than least":    {"workers: {builtin: {autoscaling: {minReplicas: 11}}}", "workers.builtin.autoscaling.minReplicas is 11, above maxReplicas, which is 10"},
 	} {
 		_, err := rendering(t, changed(t, c.values), newestKubernetes)
 		require.ErrorContains(t, err, c.says, title)

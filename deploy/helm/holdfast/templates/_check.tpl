@@ -9,11 +9,19 @@
 {{- if has "worker" .Values.api.roles }}
 {{- fail "api.roles has worker, but these pods have no plugins. Workers are entries under workers" }}
 {{- end }}
+{{- with .Values.api.autoscaling }}
+{{- if gt (int .minReplicas) (int .maxReplicas) }}
+{{- fail (printf "api.autoscaling.minReplicas is %v, above maxReplicas, which is %v" .minReplicas .maxReplicas) }}
+{{- end }}
+{{- end }}
 {{- $all := .Values.api.roles }}
 {{- range $name, $own := .Values.workers }}
 {{- if $own }}
 {{- $worker := include "holdfast.worker" (dict "defaults" $.Values.workerDefaults "own" $own) | fromYaml }}
 {{- $all = concat $all $worker.roles }}
+{{- if gt (int $worker.autoscaling.minReplicas) (int $worker.autoscaling.maxReplicas) }}
+{{- fail (printf "workers.%s.autoscaling.minReplicas is %v, above maxReplicas, which is %v" $name $worker.autoscaling.minReplicas $worker.autoscaling.maxReplicas) }}
+{{- end }}
 {{- if and (has "worker" $worker.roles) (not (get $worker "plugins")) }}
 {{- fail (printf "workers.%s has the role worker and no plugins: name them, or set other roles" $name) }}
 {{- end }}
