@@ -83,6 +83,8 @@ func TestOrchestratorsShareFewConnectionsWithoutAnError(t *testing.T) {
 		during                                  = 2 * time.Minute
 	)
 	past := pgtest.URL(t)
+	_, err := postgres.SetDefaults(t.Context(), past) // before the pooler opens a session, which would lack them for an hour
+	require.NoError(t, err)
 	through := pgbouncer.Start(t, past, map[string]string{"default_pool_size": strconv.Itoa(connections)})
 	db, err := pgxpool.New(t.Context(), past)
 	require.NoError(t, err)
