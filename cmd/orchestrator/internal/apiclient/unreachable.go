@@ -37,7 +37,7 @@ func (e *UnreachableError) Error() string {
 	var dial *net.OpError
 	switch {
 	case e.OfCell:
-		return text + "\n  Without it, a part would look like the whole. Start its orchestrators, or name only the servers that you need."
+		return text + "\n  It may have what you ask for, or a part of that. Start its orchestrators, or name only the servers that you need."
 	case errors.As(e.Err, &dial) && dial.Op == "dial":
 		text += "\n  Start a server with `orchestrator serve`, name another one with --server or HOLDFAST_SERVER"
 		if e.OfServer {
