@@ -30,6 +30,9 @@ func TestPagesPaintSoonBesideManyJobs(t *testing.T) {
 		times = rounds
 	}
 	b := newTab(t, s.origin)
+	if !millions { // a busy machine cannot read everything in time, and the page tries again
+		b.expect("503 (Service Unavailable)")
+	}
 	b.login(s)
 	took := make(map[string][]time.Duration, len(names))
 	for range times {
