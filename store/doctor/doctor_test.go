@@ -249,11 +249,14 @@ func TestWhatAFailoverWouldLoseIsReported(t *testing.T) {
 		},
 		"in its memory": {[]standbyRow{{"remote_write", "a", is("a"), is("sync")}}, job.Warning, "synchronous_commit is remote_write"},
 		"hidden": {
-			[]standbyRow{{"on", "a", is("a"), nil}}, job.Warning,
+			[]standbyRow{{"on", "a", is("a"), nil}},
+			job.Warning,
 			"1 standby is connected, and the database user may not see whether commits wait for it.\n1 standby could not be examined",
 		},
-		"some hidden": {
-			[]standbyRow{{"on", "a", is("a"), nil}, {"on", "a", is("b"), nil}}, job.Warning,
+		"hidden, and asynchronous": {[]standbyRow{{"on", "", is("a"), nil}}, job.Warning, "commits wait for 0 of them.\nstandby a is asynchronous"},
+		"several hidden": {
+			[]standbyRow{{"on", "a", is("a"), nil}, {"on", "a", is("b"), nil}},
+			job.Warning,
 			"2 standbys are connected, and the database user may not see whether commits wait for them.\n2 standbys could not be examined",
 		},
 	} {

@@ -24,18 +24,19 @@ func judgeStandbys(found []standbyRow) job.Check {
 	check := job.Check{Severity: job.Fine, Summary: "No standby is connected."}
 	standbys, synchronous, hidden := int64(0), int64(0), int64(0)
 	for _, row := range found {
-		switch {
-		case row.Standby == nil:
+		if row.Standby == nil {
 			continue
+		}
+		standbys++
+		switch {
+		case names == "":
+			add(&check, job.Warning, "standby %s is asynchronous, since synchronous_standby_names is empty: "+
+				"a failover to it loses accepted jobs that it does not have yet", *row.Standby)
 		case row.State == nil:
 			hidden++
 		case *row.State == "sync" || *row.State == "quorum":
 			synchronous++
-		case names == "":
-			add(&check, job.Warning, "standby %s is asynchronous, since synchronous_standby_names is empty: "+
-				"a failover to it loses accepted jobs that it does not have yet", *row.Standby)
 		}
-		standbys++
 	}
 	if standbys > 0 {
 		check.Summary = fmt.Sprintf("%s connected, and commits wait for %d of them.", areConnected(standbys), synchronous)
