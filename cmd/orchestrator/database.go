@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -97,12 +98,20 @@ func (d *database) withSQL(do func(*sql.DB) error) error {
 }
 
 // isOne returns an error if the URLs through a pooler and past it do not lead to the same
-// database, or if the pooler cannot serve.
+// database as the same user, or if the pooler cannot serve.
 func (d *database) isOne(ctx context.Context) error {
 	if d.direct == "" {
 		return nil
 	}
 	return postgres.CheckPooler(ctx, d.url.Reveal(), d.direct.Reveal())
+}
+
+// seemsOne is isOne for commands that need no pooler: if it does not answer, they go on.
+func (d *database) seemsOne(ctx context.Context) error {
+	if err := d.isOne(ctx); !errors.Is(err, job.ErrUnavailable) {
+		return err
+	}
+	return nil
 }
 
 // isOpen returns an error if nobody may work on the ledger, because it was moved to another
@@ -119,6 +128,15 @@ func (d *database) hasCell(ctx context.Context) error {
 		err = job.MatchCell(has, d.cell)
 	}
 	return d.named(err)
+}
+
+// isMeant returns an error if the configuration means another database: the pooler leads to
+// another one, or it names another cell.
+func (d *database) isMeant(ctx context.Context) error {
+	if err := d.seemsOne(ctx); err != nil || d.cell == (job.Cell{}) {
+		return err
+	}
+	return d.hasCell(ctx)
 }
 
 // becomesCell is whether the database is no cell yet and is to be one. The error is

@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strconv"
@@ -16,7 +15,6 @@ import (
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/command"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
 	"github.com/holdfast-jobs/holdfast/migrations"
-	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 func (p *program) migrateCommand() *cobra.Command {
@@ -45,7 +43,7 @@ With database.cell, make the database that cell, unless it is one already.`,
 				waits := patience{bound: wait, setting: "--wait", log: log, waiting: func() {}}
 				err := waits.until(ctx, db.reach, func(ctx context.Context) (err error) {
 					// A pooler may start later than the database.
-					if err := db.isOne(ctx); err != nil && !errors.Is(err, job.ErrUnavailable) {
+					if err := db.seemsOne(ctx); err != nil {
 						return err
 					}
 					done, err = db.migrate(ctx)

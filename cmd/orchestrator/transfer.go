@@ -13,7 +13,6 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/command"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
-	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store/transfer"
 )
 
@@ -48,10 +47,8 @@ again. Never do that when the file was imported elsewhere.`,
 				return err
 			}
 			return p.transfer(c.Context(), "exported", asJSON, func(ctx context.Context, db *database, note func(transfer.Progress)) (transfer.Report, error) {
-				if db.cell != (job.Cell{}) {
-					if err := db.hasCell(ctx); err != nil {
-						return transfer.Report{}, err
-					}
+				if err := db.isMeant(ctx); err != nil {
+					return transfer.Report{}, err
 				}
 				return transfer.Export(ctx, db.past(), args[0], note)
 			})
@@ -79,6 +76,9 @@ there already.`,
 				return p.checkFile(c.Context(), args[0], asJSON)
 			}
 			return p.transfer(c.Context(), "imported", asJSON, func(ctx context.Context, db *database, note func(transfer.Progress)) (transfer.Report, error) {
+				if err := db.seemsOne(ctx); err != nil {
+					return transfer.Report{}, err
+				}
 				return transfer.Import(ctx, db.past(), db.cell, args[0], note)
 			})
 		},
@@ -133,6 +133,9 @@ func (p *program) reopenLedger(ctx context.Context, asJSON bool) error {
 		return err
 	}
 	return p.withDatabase(ctx, func(ctx context.Context, db *database, _ *slog.Logger) error {
+		if err := db.isMeant(ctx); err != nil {
+			return err
+		}
 		reopened, err := transfer.Reopen(ctx, db.past())
 		switch {
 		case err != nil:

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -225,6 +226,27 @@ func TestAPoolerOfAnotherDatabaseIsRefused(t *testing.T) {
 	for _, command := range []string{"serve", "migrate up", "list --direct"} {
 		require.Regexp(t, `database\.url leads to the database \\?"\w+\\?" and database\.direct_url to \\?"\w+\\?": both must lead to the same one`,
 			refusal(t, through, past, command), command)
+	}
+}
+
+func TestADirectURLOfAnotherUserIsRefused(t *testing.T) {
+	past := pgtest.URL(t)
+	through := pgbouncer.Start(t, past, nil)
+	db, err := pgx.Connect(t.Context(), past)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = db.Close(context.WithoutCancel(t.Context())) })
+	const other = "somebody_else"
+	_, err = db.Exec(t.Context(), "create role "+other+" superuser login")
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		_, err := db.Exec(context.WithoutCancel(t.Context()), "drop role "+other)
+		assert.NoError(t, err)
+	})
+	direct, err := url.Parse(past)
+	require.NoError(t, err)
+	direct.User = url.User(other)
+	for _, command := range []string{"serve", "migrate up", "export ledger.ndjson"} {
+		require.Contains(t, refusal(t, through, direct.String(), command), "both need the same one", command)
 	}
 }
 

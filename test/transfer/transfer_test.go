@@ -251,8 +251,10 @@ func TestACommandIsRefusedWhileAnotherIsAtWorkEvenIfItStandsStill(t *testing.T) 
 	to := connect(t, target)
 	path := filepath.Join(dir, "ledger.ndjson")
 	into := func(args ...string) []string { return append([]string{"--set", "database.url=" + target}, args...) }
+	require.Contains(t, run(t, dir, 1, "--set", "database.cell=9", "--set", "database.url="+source, "export", path), "the database is cell 0")
 	run(t, dir, 0, "--set", "database.url="+source, "export", path)
 	require.Contains(t, run(t, dir, 1, into("--set", "database.cell=9", "import", path)...), "the file is of cell 0, and database.cell is 9")
+	require.Contains(t, run(t, dir, 1, "--set", "database.cell=9", "--set", "database.url="+source, "export", "--reopen"), "the database is cell 0")
 
 	first := command(t, dir, into("import", path)...)
 	var output bytes.Buffer
