@@ -159,10 +159,11 @@ func (d *database) isCurrent(ctx context.Context) error {
 	return nil
 }
 
-// readOnly answers requests that change something with why nothing can be changed.
+// readOnly answers requests that change something, or show what they would change, with why
+// nothing can be changed.
 func readOnly(handler http.Handler, why error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodGet {
+		if r.Method == http.MethodGet || r.URL.Path == "/schedules/preview" {
 			handler.ServeHTTP(w, r)
 			return
 		}
