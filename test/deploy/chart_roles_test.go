@@ -18,7 +18,7 @@ func TestTheChartRefusesWhatCannotWork(t *testing.T) {
 		"one of several roles":        {"workers: {a: {roles: [maintenance, worker]}}", "workers.a has the role worker and no plugins"},
 		"plugins for all the workers": {"workerDefaults: {plugins: [{path: /a}]}", "/workerDefaults"},
 		"fewer API pods than least":   {"api: {autoscaling: {enabled: true, minReplicas: 5, maxReplicas: 2}}", "api.autoscaling.minReplicas is 5, above maxReplicas, which is 2"},
-		"fewer workers than least":    {"workers: {builtin: {autoscaling: {minReplicas: 11}}}", "workers.builtin.autoscaling.minReplicas is 11, above maxReplicas, which is 10"},
+		"fewer workers than least":    {"workers: {builtin: {autoscaling: {enabled: true, jobTypes: [A], minReplicas: 11}}}", "workers.builtin.autoscaling.minReplicas is 11, above maxReplicas, which is 10"},
 	} {
 		_, err := rendering(t, changed(t, c.values), newestKubernetes)
 		require.ErrorContains(t, err, c.says, title)

@@ -95,7 +95,7 @@ func TestErrorsNameTheBound(t *testing.T) {
 	require.EqualValues(t, 64<<20, got)
 	for text, complaint := range map[string]string{
 		"0s": "retention keeps jobs for at least 1m", "59s": "for at least 1m", "0d": "for at least 1m", "0": "for at least 1m",
-		"876001h": "retention keeps jobs for at most 36500d, or for ever", "36501d": "at most 36500d", "1" + strings.Repeat("0", 400) + "d": "at most 36500d",
+		"876001h": "retention keeps jobs for at most 876000h, or for ever", "36501d": "at most 876000h", "1" + strings.Repeat("0", 400) + "d": "at most 876000h",
 		"keep": "grows without end; write how long you want to look ahead",
 	} {
 		_, err := ParseKept(text)

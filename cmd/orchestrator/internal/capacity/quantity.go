@@ -50,7 +50,7 @@ func ParseKept(text string) (time.Duration, error) {
 	case kept < config.LeastKept:
 		return 0, fmt.Errorf("%q is too short: retention keeps jobs for at least 1m", text)
 	case kept > config.MostKept:
-		return 0, fmt.Errorf("%q is too long: retention keeps jobs for at most %dd, or for ever", text, config.MostKept/day)
+		return 0, fmt.Errorf("%q is too long: retention keeps jobs for at most %s, or for ever", text, FormatKept(config.MostKept))
 	}
 	return kept, nil
 }

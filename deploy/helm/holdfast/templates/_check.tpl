@@ -10,7 +10,7 @@
 {{- fail "api.roles has worker, but these pods have no plugins. Workers are entries under workers" }}
 {{- end }}
 {{- with .Values.api.autoscaling }}
-{{- if gt (int .minReplicas) (int .maxReplicas) }}
+{{- if and .enabled (gt (int .minReplicas) (int .maxReplicas)) }}
 {{- fail (printf "api.autoscaling.minReplicas is %v, above maxReplicas, which is %v" .minReplicas .maxReplicas) }}
 {{- end }}
 {{- end }}
@@ -19,7 +19,7 @@
 {{- if $own }}
 {{- $worker := include "holdfast.worker" (dict "defaults" $.Values.workerDefaults "own" $own) | fromYaml }}
 {{- $all = concat $all $worker.roles }}
-{{- if gt (int $worker.autoscaling.minReplicas) (int $worker.autoscaling.maxReplicas) }}
+{{- if and $worker.autoscaling.enabled (gt (int $worker.autoscaling.minReplicas) (int $worker.autoscaling.maxReplicas)) }}
 {{- fail (printf "workers.%s.autoscaling.minReplicas is %v, above maxReplicas, which is %v" $name $worker.autoscaling.minReplicas $worker.autoscaling.maxReplicas) }}
 {{- end }}
 {{- if and (has "worker" $worker.roles) (not (get $worker "plugins")) }}
