@@ -107,3 +107,16 @@ func methodNotAllowed(router chi.Routes) http.HandlerFunc {
 		writeProblem(w, http.StatusMethodNotAllowed, "the resource does not have this method")
 	}
 }
+
+// ReadOnly lets those requests through that only read. It answers the others with 409 and why nothing can
+// be changed, for a ledger that takes no changes. They include the previews of changes.
+func ReadOnly(next http.Handler, why string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		reads := r.Method == http.MethodGet || r.Method == http.MethodHead || r.URL.Path == "/schedules/preview"
+		if !reads {
+			writeProblem(w, http.StatusConflict, why)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}

@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/capacity"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/command"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 func (p *program) capacityCommand() *cobra.Command {
@@ -55,7 +56,7 @@ func (p *program) showCapacity(need capacity.Need, keep string, asJSON bool) err
 	}
 	screen := show.NewScreen(p.stdout, show.Never, p.getenv)
 	table := show.NewTable(screen, "WHAT", "ESTIMATE", "WHY").WrapLast()
-	table.Row("jobs kept", show.Count(e.Jobs), fmt.Sprintf("%g a second for %s; set retention to %s", need.Rate, keep, capacity.FormatKept(need.Keep)))
+	table.Row("jobs kept", show.Count(e.Jobs), fmt.Sprintf("%g a second for %s; set retention to %s", need.Rate, keep, job.ShortDuration(need.Keep)))
 	table.Row("ledger", show.Bytes(e.Ledger), show.Bytes(e.JobBytes)+" a job, with its indexes")
 	table.Row("disk", show.Bytes(e.Disk), "the ledger, a fifth for vacuum, and 4 GB of WAL; a standby needs the same")
 	table.Row("WAL", show.Bytes(int64(e.WAL))+"/s", fmt.Sprintf("%s a job and its deletion; up to %s/s with whole pages after checkpoints",

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,7 +13,6 @@ import (
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/api"
-	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/apiclient"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/direct"
@@ -110,7 +108,7 @@ func serveDirect(ctx context.Context, cfg config.Config, db *database, log *slog
 		MaxBodyBytes: cfg.Server.MaxBodyBytes, MaxBatchBytes: cfg.Server.MaxBatchBytes, RequestTimeout: cfg.Server.RequestTimeout,
 	})
 	if closed != nil {
-		handler = readOnly(handler, closed)
+		handler = api.ReadOnly(handler, closed.Error())
 	}
 	transport, stopServing := direct.Serve(handler, log)
 	end := func() {
@@ -157,22 +155,4 @@ func (d *database) isCurrent(ctx context.Context) error {
 			"use the program that the database was migrated with", has, newest)
 	}
 	return nil
-}
-
-// readOnly answers requests that change something, or show what they would change, with why
-// nothing can be changed.
-func readOnly(handler http.Handler, why error) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodGet || r.URL.Path == "/schedules/preview" {
-			handler.ServeHTTP(w, r)
-			return
-		}
-		text, err := json.Marshal(v1.NewProblem(http.StatusConflict, why.Error()))
-		if err != nil {
-			panic(err) // it has nothing but texts
-		}
-		w.Header().Set("Content-Type", v1.ProblemMedia)
-		w.WriteHeader(http.StatusConflict)
-		_, _ = w.Write(text)
-	})
 }

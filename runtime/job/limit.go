@@ -201,11 +201,17 @@ func defaultBurst(count int, period time.Duration) int {
 
 // String is the rate as ParseRate reads it, without the burst.
 func (r Rate) String() string {
-	period := r.Period.String()
-	for _, nothing := range []string{"m0s", "h0m"} { // 1m0s, 1h0m0s
-		if strings.HasSuffix(period, nothing) {
-			period = period[:len(period)-2]
+	return strconv.Itoa(r.Count) + "/" + ShortDuration(r.Period)
+}
+
+// ShortDuration is the duration as time.ParseDuration reads it, without the zeros that its String ends in:
+// 1m and 720h, not 1m0s and 720h0m0s.
+func ShortDuration(d time.Duration) string {
+	text := d.String()
+	for _, nothing := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, nothing) {
+			text = text[:len(text)-len("0s")]
 		}
 	}
-	return strconv.Itoa(r.Count) + "/" + period
+	return text
 }

@@ -182,7 +182,7 @@ func (p Place) next() Wait {
 	case w.Rate != nil && p.untilStart(*w.Rate) > 0:
 		wait := p.untilStart(*w.Rate)
 		w.Reason, w.Until = WaitRate, p.At.Add(wait)
-		w.Message = fmt.Sprintf("rate limit of %s (%d/%s), %s%s", w.Gate.words(), w.Rate.Count, short(w.Rate.Period),
+		w.Message = fmt.Sprintf("rate limit of %s (%d/%s), %s%s", w.Gate.words(), w.Rate.Count, ShortDuration(w.Rate.Period),
 			about(wait, p.Ahead >= MaxAhead), behind(p.Ahead))
 	default:
 		return p.turn(w)
@@ -318,19 +318,7 @@ func about(wait time.Duration, least bool) string {
 	case wait < time.Minute:
 		return fmt.Sprintf("%s%.0f s", word, math.Ceil(wait.Seconds()))
 	}
-	return word + short(wait.Round(time.Second))
-}
-
-// short drops the zeros that Duration's own form ends in: 1m, not 1m0s.
-func short(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
+	return word + ShortDuration(wait.Round(time.Second))
 }
 
 func moment(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -5,11 +5,11 @@ import (
 	"math"
 	"regexp"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 	"github.com/holdfast-jobs/holdfast/plugin/host"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 // MaxPayload is how many bytes the payload and the result of a job can have together: as many
@@ -50,20 +50,9 @@ func ParseKept(text string) (time.Duration, error) {
 	case kept < config.LeastKept:
 		return 0, fmt.Errorf("%q is too short: retention keeps jobs for at least 1m", text)
 	case kept > config.MostKept:
-		return 0, fmt.Errorf("%q is too long: retention keeps jobs for at most %s, or for ever", text, FormatKept(config.MostKept))
+		return 0, fmt.Errorf("%q is too long: retention keeps jobs for at most %s, or for ever", text, job.ShortDuration(config.MostKept))
 	}
 	return kept, nil
-}
-
-// FormatKept writes a time as the configuration of retention takes it, such as 720h.
-func FormatKept(kept time.Duration) string {
-	text := kept.String() // such as 720h0m0s
-	for _, end := range []struct{ full, short string }{{"m0s", "m"}, {"h0m", "h"}} {
-		if rest, found := strings.CutSuffix(text, end.full); found {
-			text = rest + end.short
-		}
-	}
-	return text
 }
 
 // parseTime also reads days, which time.ParseDuration does not.
