@@ -50,26 +50,27 @@ type cell struct {
 	url    string
 }
 
-// start starts the two cells of the configurations.
+// start starts the two cells of the configurations, on one server.
 func start(t *testing.T, settings ...string) []*cell {
 	t.Helper()
-	return startSome(t, 2, settings...)
-}
-
-// startSome starts the first so many cells.
-func startSome(t *testing.T, n int, settings ...string) []*cell {
-	t.Helper()
-	cells := make([]*cell, n)
+	cells := make([]*cell, 2)
 	for i := range cells {
-		c := &cell{number: uint8(i), url: pgtest.URL(t)}
-		c.Orchestrator = rigtest.New(t, filepath.Join(bin, "orchestrator"), t.TempDir(), append([]string{
-			"database.url=" + c.url, fmt.Sprintf("database.cell=%d", i), "security.password=" + password, "log.format=json", "log.level=warn",
-			"plugins.0.name=echo", "plugins.0.path=" + filepath.Join(bin, "echo"),
-		}, settings...)...)
-		rigtest.Start(t, c.Orchestrator)
-		cells[i] = c
+		url := pgtest.URL(t)
+		cells[i] = startCell(t, i, append([]string{"database.url=" + url}, settings...)...)
+		cells[i].url = url
 	}
 	return cells
+}
+
+// startCell starts the cell with that number.
+func startCell(t *testing.T, number int, settings ...string) *cell {
+	t.Helper()
+	o := rigtest.New(t, filepath.Join(bin, "orchestrator"), t.TempDir(), append([]string{
+		fmt.Sprintf("database.cell=%d", number), "security.password=" + password, "log.format=json", "log.level=warn",
+		"plugins.0.name=echo", "plugins.0.path=" + filepath.Join(bin, "echo"),
+	}, settings...)...)
+	rigtest.Start(t, o)
+	return &cell{Orchestrator: o, number: uint8(number)}
 }
 
 func addresses(cells []*cell) (all []string) {
