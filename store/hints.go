@@ -17,29 +17,44 @@ const maxNotice = 7999
 // part of a transition: a commit that notifies takes a lock that all notifying commits
 // of the server share. A hint about very many job types becomes one about any.
 func (s *Store) Send(ctx context.Context, n job.Notice) error {
-	_, err := s.db.Worker.Exec(ctx, sql.Text("send_hint"), string(n.Hint), payloadOf(n.Types))
+	_, err := s.db.Worker.Exec(ctx, sql.Text("send_hint"), string(n.Hint), payloadOf(n))
 	return postgres.Translate("send hint", err)
 }
 
-// payloadOf is a JSON array, or empty for any job type, as earlier versions send it.
-func payloadOf(types []string) string {
-	if types == nil {
-		return ""
+// origin is the payload of a hint from a process. Earlier versions take it for one about any job type.
+type origin struct {
+	From string `json:"from"`
+}
+
+// payloadOf is a JSON array of job types, or who sends a hint about any; empty if that does not
+// matter, as earlier versions send it.
+func payloadOf(n job.Notice) string {
+	var payload []byte
+	switch {
+	case n.Types != nil:
+		payload, _ = json.Marshal(n.Types) // strings can always be written
+	case n.From != "":
+		payload, _ = json.Marshal(origin{n.From})
 	}
-	payload, _ := json.Marshal(types) // strings can always be written
 	if len(payload) > maxNotice {
 		return ""
 	}
 	return string(payload)
 }
 
-// typesIn is nil, any job type, for what it cannot read: a later version may say more.
-func typesIn(payload string) []string {
-	var types []string
-	if json.Unmarshal([]byte(payload), &types) != nil {
-		return nil
+// noticeOf reads a notification. It is about any job type if its payload cannot be read: a later
+// version may say more.
+func noticeOf(channel, payload string) job.Notice {
+	n := job.Notice{Hint: job.Hint(channel)}
+	if json.Unmarshal([]byte(payload), &n.Types) == nil {
+		return n
 	}
-	return types
+	n.Types = nil
+	var by origin
+	if json.Unmarshal([]byte(payload), &by) == nil {
+		n.From = by.From
+	}
+	return n
 }
 
 // Listen opens a connection of its own, calls ready once it listens, and then
@@ -66,6 +81,6 @@ func (s *Store) Listen(ctx context.Context, ready func(), heard func(job.Notice)
 		if err != nil {
 			return postgres.Translate(fmt.Sprintf("wait for hint on %s", conn.Config().Host), err)
 		}
-		heard(job.Notice{Hint: job.Hint(notice.Channel), Types: typesIn(notice.Payload)})
+		heard(noticeOf(notice.Channel, notice.Payload))
 	}
 }

@@ -29,6 +29,8 @@ func TestAListenerHearsEveryHint(t *testing.T) {
 	}
 	some := job.Notice{Hint: job.JobsReady, Types: []string{"A", `b "'\\,`, "ü"}}
 	passes(some, some)
+	from := job.Notice{Hint: job.JobsAwaited, From: "who says so"}
+	passes(from, from)
 	many := job.Notice{Hint: job.JobsReady, Types: slices.Repeat([]string{"MORE_THAN_A_PAYLOAD_HAS_ROOM_FOR"}, 300)}
 	passes(many, job.Notice{Hint: job.JobsReady})
 	exec(t, s, "select pg_notify('holdfast_ready', 'what a later version says')")

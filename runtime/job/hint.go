@@ -9,6 +9,8 @@ type Hint string
 type Notice struct {
 	Hint  Hint
 	Types []string
+	// From names the process that says so, if it has nothing to say to itself; it may be empty.
+	From string
 }
 
 const (
@@ -18,7 +20,7 @@ const (
 	CancelAsked Hint = "holdfast_cancel"
 	// JobsAwaited: clients of some process wait for jobs to end.
 	JobsAwaited Hint = "holdfast_awaited"
-	// JobsEnded: jobs have reached a final state. It is only sent while clients wait.
+	// JobsEnded: jobs have reached a final state. It is only sent while clients of another process wait.
 	JobsEnded Hint = "holdfast_ended"
 	// TypesDeclared: a worker has declared job types.
 	TypesDeclared Hint = "holdfast_types"

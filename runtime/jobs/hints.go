@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"crypto/rand"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -32,13 +33,17 @@ type Hints struct {
 	metrics *metrics.Metrics
 	pace    *Pace
 	out, in map[job.Hint]*TypedSignal
+	// self names this process in hints that are for others alone.
+	self string
+	// missed is raised when hints are heard (again): some may have been missed.
+	missed loop.Signal
 	// offers are types with ready jobs that this process alone was told of, while it claims.
 	offers *TypedSignal
 	claims atomic.Bool
 }
 
 func newHints(store Store, log *slog.Logger, m *metrics.Metrics, pace *Pace) *Hints {
-	h := &Hints{store: store, log: log, metrics: m, pace: pace, offers: NewTypedSignal()}
+	h := &Hints{store: store, log: log, metrics: m, pace: pace, self: rand.Text(), missed: loop.NewSignal(), offers: NewTypedSignal()}
 	h.out, h.in = make(map[job.Hint]*TypedSignal), make(map[job.Hint]*TypedSignal)
 	for _, hint := range job.Hints() {
 		h.out[hint], h.in[hint] = NewTypedSignal(), NewTypedSignal()
@@ -107,7 +112,7 @@ func (h *Hints) run(ctx context.Context) {
 				case <-ctx.Done():
 					return
 				}
-				notice := job.Notice{Hint: hint, Types: due.Take()}
+				notice := h.notice(hint, due.Take())
 				switch err := h.pass(ctx, notice); {
 				case err == nil:
 					pause = againFirst
@@ -126,6 +131,16 @@ func (h *Hints) run(ctx context.Context) {
 	loops.Wait()
 }
 
+// notice is what to send to others. Who waits for jobs and which have ended is nothing that this
+// process has to tell itself, and acting on it costs statements.
+func (h *Hints) notice(hint job.Hint, types []string) job.Notice {
+	n := job.Notice{Hint: hint, Types: types}
+	if hint == job.JobsAwaited || hint == job.JobsEnded {
+		n.From = h.self
+	}
+	return n
+}
+
 func (h *Hints) pass(ctx context.Context, n job.Notice) error {
 	ctx, cancel := context.WithTimeout(ctx, hintTimeout)
 	defer cancel()
@@ -140,7 +155,7 @@ func (h *Hints) Flush(ctx context.Context) {
 	for hint, due := range h.out {
 		select {
 		case <-due.Woken():
-			_ = h.pass(ctx, job.Notice{Hint: hint, Types: due.Take()})
+			_ = h.pass(ctx, h.notice(hint, due.Take()))
 		default:
 		}
 	}
@@ -156,11 +171,14 @@ func (h *Hints) listen(ctx context.Context) {
 		err := h.store.Listen(ctx, func() {
 			pause = againFirst
 			h.pace.hearing.Store(true)
-			for _, heard := range h.in {
-				heard.Raise(nil)
+			for hint, heard := range h.in {
+				if hint != job.JobsAwaited {
+					heard.Raise(nil)
+				}
 			}
+			h.missed.Raise()
 		}, func(n job.Notice) {
-			if heard, known := h.in[n.Hint]; known {
+			if heard, known := h.in[n.Hint]; known && n.From != h.self {
 				h.metrics.HintHeard(n.Hint)
 				waiting.take(n, h.turn(n.Hint), heard)
 			}

@@ -78,6 +78,9 @@ func (p *Pace) TurnWithin(of job.Role, most time.Duration) time.Duration {
 	return rand.N(min(time.Duration(crowd)*turnEach, most)) + 1
 }
 
+// Alone says that there is certainly no other process, or was none when this one last looked.
+func (p *Pace) Alone() bool { return p.all.Load() == 1 }
+
 // crowded says that processes of any role take turns.
 func (p *Pace) crowded() bool { return p.crowd(job.RoleAPI) > together }
 

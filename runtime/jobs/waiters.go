@@ -28,8 +28,9 @@ const (
 // asks the database for all of them: when this process has ended one of their jobs,
 // when another process hints that it has ended some, and at every poll.
 //
-// Processes send that hint only while somebody waits: a process with waiters says
-// so every awaitedEvery. A process that only polls cannot know, and always sends it.
+// Processes send that hint only while another one waits: a process with waiters says
+// so every awaitedEvery. Those that cannot know send it unless they are alone: a process that
+// only polls always, another one for a while after it has begun to hear hints.
 type waiters struct {
 	store Store
 	cfg   Config
@@ -42,8 +43,9 @@ type waiters struct {
 	// that any may have.
 	ended map[job.ID]struct{}
 	all   bool
-	// awaitedUntil is how long other processes are told of jobs that end.
-	awaitedUntil time.Time
+	// awaitedUntil is how long other processes are told of jobs that end, and supposedUntil how long
+	// they are told if there are any.
+	awaitedUntil, supposedUntil time.Time
 	// saidAt is when we last said that we have waiters.
 	saidAt time.Time
 }
@@ -108,9 +110,14 @@ func (w *waiters) jobEnded(id job.ID) {
 		w.ended[id] = struct{}{}
 		w.look.Raise()
 	}
-	if w.cfg.PollOnly || time.Now().Before(w.awaitedUntil) {
+	if w.othersWait(time.Now()) {
 		w.hints.Send(job.JobsEnded)
 	}
+}
+
+// othersWait says whether other processes may have waiters. It is called with the mutex held.
+func (w *waiters) othersWait(now time.Time) bool {
+	return now.Before(w.awaitedUntil) || (w.cfg.PollOnly || now.Before(w.supposedUntil)) && !w.hints.pace.Alone()
 }
 
 // othersEnded says that jobs have ended in another process.
@@ -121,15 +128,26 @@ func (w *waiters) othersEnded() {
 	w.look.Raise()
 }
 
-// awaited says that a process has waiters. The first time, that process is also told
+// awaited says that another process has waiters. The first time, that process is also told
 // of jobs that ended before.
 func (w *waiters) awaited() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !time.Now().Before(w.awaitedUntil) {
+	now := time.Now()
+	if !w.othersWait(now) {
 		w.hints.Send(job.JobsEnded)
 	}
-	w.awaitedUntil = time.Now().Add(awaitedFor)
+	w.awaitedUntil = now.Add(awaitedFor)
+}
+
+// missed says that others may have waiters, and that we have not heard it.
+func (w *waiters) missed() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.supposedUntil = time.Now().Add(awaitedFor)
+	if w.othersWait(time.Now()) {
+		w.hints.Send(job.JobsEnded)
+	}
 }
 
 func (w *waiters) run(ctx context.Context) {
@@ -140,6 +158,9 @@ func (w *waiters) run(ctx context.Context) {
 			w.othersEnded()
 		case <-w.hints.Heard(job.JobsAwaited):
 			w.awaited()
+			continue
+		case <-w.hints.missed:
+			w.missed()
 			continue
 		case <-time.After(loop.Jittered(w.cfg.PollInterval)):
 			w.poll()

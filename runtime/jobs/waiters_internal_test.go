@@ -62,6 +62,77 @@ func TestAProcessThatOnlyPollsAlwaysAnnouncesEnds(t *testing.T) {
 	require.True(t, sent(job.JobsEnded))
 }
 
+// What was missed while this process did not hear hints may be that another one has waiters.
+func TestEndsAreAnnouncedAfterSilenceUnlessThereIsNobodyElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, sent := hinting(t)
+		others := func(n int) { w.hints.pace.Know(job.Crowd{All: n}) }
+		w.missed()
+		require.True(t, sent(job.JobsEnded), "nobody has counted the others yet")
+		others(1)
+		w.jobEnded(job.ID{1})
+		require.False(t, sent(job.JobsEnded), "alone")
+		others(2)
+		w.jobEnded(job.ID{2})
+		require.True(t, sent(job.JobsEnded))
+		time.Sleep(awaitedFor)
+		w.jobEnded(job.ID{3})
+		require.False(t, sent(job.JobsEnded), "they would have said so by now")
+
+		others(1)
+		w.missed()
+		require.False(t, sent(job.JobsEnded))
+		w.awaited()
+		require.True(t, sent(job.JobsEnded), "one that has just come waits")
+	})
+}
+
+// echoing is a store that hears each hint that it sends, with what others say.
+type echoing struct {
+	scheduled
+	heard chan job.Notice
+}
+
+func (e echoing) Send(_ context.Context, n job.Notice) error {
+	e.heard <- n
+	return nil
+}
+
+func (e echoing) Listen(ctx context.Context, ready func(), heard func(job.Notice)) error {
+	ready()
+	for {
+		select {
+		case n := <-e.heard:
+			heard(n)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func TestAProcessDoesNotTellItselfThatItWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := echoing{heard: make(chan job.Notice)}
+		log := slog.New(slog.DiscardHandler)
+		hints := newHints(store, log, unmeasured(t), new(Pace))
+		ctx, cancel := context.WithCancel(t.Context())
+		go hints.run(ctx)
+		go hints.listen(ctx)
+		for _, own := range []job.Hint{job.JobsAwaited, job.JobsEnded} {
+			synctest.Wait()
+			hints.in[own].Take() // of the beginning
+			hints.Send(own)
+			synctest.Wait()
+			require.Equal(t, []string{}, hints.in[own].Take(), own)
+			store.heard <- job.Notice{Hint: own, From: "another"}
+			synctest.Wait()
+			require.Nil(t, hints.in[own].Take(), own)
+		}
+		cancel()
+		synctest.Wait()
+	})
+}
+
 func TestAProcessAnnouncesItsWaitersAgainAndAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, sent := hinting(t)
