@@ -54,11 +54,12 @@ func (s *surroundings) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
 	seen, err := s.store.Surroundings(ctx, s.cfg.Worker.Host, s.cfg.Worker.ID)
-	s.pace.Know(job.CrowdOf(seen.Live, s.types()))
 	if err != nil {
+		s.pace.Know(job.Crowd{})
 		s.lost.Raise()
 		return err
 	}
+	s.pace.Know(job.CrowdOf(seen.Live, s.types()))
 	if seen.TypesVersion != s.version {
 		s.version = seen.TypesVersion
 		s.declared.Raise()

@@ -78,7 +78,8 @@ func (p *Pace) TurnWithin(of job.Role, most time.Duration) time.Duration {
 	return rand.N(min(time.Duration(crowd)*turnEach, most)) + 1
 }
 
-// Alone says that there is certainly no other process, or was none when this one last looked.
+// Alone says that this process knew of no other when it last looked. It does not count those that
+// are drained, and is false if the look failed.
 func (p *Pace) Alone() bool { return p.all.Load() == 1 }
 
 // crowded says that processes of any role take turns.

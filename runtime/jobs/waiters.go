@@ -29,8 +29,8 @@ const (
 // when another process hints that it has ended some, and at every poll.
 //
 // Processes send that hint only while another one waits: a process with waiters says
-// so every awaitedEvery. Those that cannot know send it unless they are alone: a process that
-// only polls always, another one for a while after it has begun to hear hints.
+// so every awaitedEvery. One that has just begun to hear hints may have missed that, and sends
+// it for a while unless it knows of no other process. One that only polls always sends it.
 type waiters struct {
 	store Store
 	cfg   Config
@@ -117,7 +117,7 @@ func (w *waiters) jobEnded(id job.ID) {
 
 // othersWait says whether other processes may have waiters. It is called with the mutex held.
 func (w *waiters) othersWait(now time.Time) bool {
-	return now.Before(w.awaitedUntil) || (w.cfg.PollOnly || now.Before(w.supposedUntil)) && !w.hints.pace.Alone()
+	return w.cfg.PollOnly || now.Before(w.awaitedUntil) || now.Before(w.supposedUntil) && !w.hints.pace.Alone()
 }
 
 // othersEnded says that jobs have ended in another process.
@@ -134,7 +134,7 @@ func (w *waiters) awaited() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
-	if !w.othersWait(now) {
+	if !now.Before(w.awaitedUntil) {
 		w.hints.Send(job.JobsEnded)
 	}
 	w.awaitedUntil = now.Add(awaitedFor)
@@ -151,6 +151,8 @@ func (w *waiters) missed() {
 }
 
 func (w *waiters) run(ctx context.Context) {
+	poll := time.NewTimer(loop.Jittered(w.cfg.PollInterval)) // however much happens meanwhile
+	defer poll.Stop()
 	for {
 		select {
 		case <-w.look:
@@ -162,8 +164,9 @@ func (w *waiters) run(ctx context.Context) {
 		case <-w.hints.missed:
 			w.missed()
 			continue
-		case <-time.After(loop.Jittered(w.cfg.PollInterval)):
+		case <-poll.C:
 			w.poll()
+			poll.Reset(loop.Jittered(w.cfg.PollInterval))
 		case <-ctx.Done():
 			return
 		}

@@ -3,6 +3,8 @@ package jobs
 import (
 	"context"
 	"log/slog"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -58,6 +60,7 @@ func TestEndsAreAnnouncedOnlyWhileSomebodyWaits(t *testing.T) {
 func TestAProcessThatOnlyPollsAlwaysAnnouncesEnds(t *testing.T) {
 	w, sent := hinting(t)
 	w.cfg.PollOnly = true
+	w.hints.pace.Know(job.Crowd{All: 1}) // perhaps no longer
 	w.jobEnded(job.ID{1})
 	require.True(t, sent(job.JobsEnded))
 }
@@ -81,9 +84,50 @@ func TestEndsAreAnnouncedAfterSilenceUnlessThereIsNobodyElse(t *testing.T) {
 
 		others(1)
 		w.missed()
+		w.jobEnded(job.ID{4})
 		require.False(t, sent(job.JobsEnded))
+		others(2)
 		w.awaited()
-		require.True(t, sent(job.JobsEnded), "one that has just come waits")
+		require.True(t, sent(job.JobsEnded), "of what ended while it was not known")
+	})
+}
+
+// anEnd is a store in which a job ends after a while, of which nobody tells.
+type anEnd struct {
+	scheduled
+	id   job.ID
+	from time.Time
+}
+
+func (e anEnd) Ended(_ context.Context, ids []job.ID) ([]job.View, error) {
+	if !slices.Contains(ids, e.id) || time.Now().Before(e.from) {
+		return nil, nil
+	}
+	return []job.View{{ID: e.id, State: job.Succeeded}}, nil
+}
+
+func TestAProcessThatEndsManyAwaitedJobsStillPollsForOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, _ := hinting(t)
+		began := time.Now()
+		w.store = anEnd{id: job.ID{1}, from: began.Add(time.Second)}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*w.cfg.PollInterval)
+		var running sync.WaitGroup
+		defer running.Wait()
+		defer cancel()
+		running.Go(func() { w.run(ctx) })
+		own := w.enter(job.ID{2})
+		defer w.leave(job.ID{2}, own)
+		running.Go(func() {
+			for ctx.Err() == nil {
+				w.jobEnded(job.ID{2})
+				time.Sleep(w.cfg.PollInterval / 10)
+			}
+		})
+		view, err := w.await(ctx, job.ID{1})
+		require.NoError(t, err)
+		require.Equal(t, job.Succeeded, view.State)
+		require.Less(t, time.Since(began), 3*w.cfg.PollInterval)
 	})
 }
 
@@ -118,6 +162,9 @@ func TestAProcessDoesNotTellItselfThatItWaits(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go hints.run(ctx)
 		go hints.listen(ctx)
+		synctest.Wait()
+		require.Equal(t, []string{}, hints.in[job.JobsAwaited].Take(), "nobody has said so")
+		require.Len(t, hints.missed, 1)
 		for _, own := range []job.Hint{job.JobsAwaited, job.JobsEnded} {
 			synctest.Wait()
 			hints.in[own].Take() // of the beginning

@@ -114,7 +114,7 @@ func New(meter metric.Meter) (*Metrics, error) {
 		workflows: counter("holdfast.workflows.finished", "{workflow}",
 			"Workflows whose last end this worker has followed up."),
 		hintsSent:  counter("holdfast.hints.sent", "{hint}", "Hints sent to other processes."),
-		hintsHeard: counter("holdfast.hints.heard", "{hint}", "Hints heard, our own included."),
+		hintsHeard: counter("holdfast.hints.heard", "{hint}", "Hints heard, our own included, except of awaited and of ended jobs."),
 	}
 	gauge := func(name, meaning string) metric.Float64Gauge {
 		made, err := meter.Float64Gauge(name, metric.WithUnit("s"), metric.WithDescription(meaning))
