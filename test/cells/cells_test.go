@@ -1,6 +1,6 @@
 // Package cells tests two cells, each a database with an orchestrator, behind the proxies
 // that deploy/cells configures. With HOLDFAST_TEST_CELLS=full, 20,000 jobs are submitted
-// while a cell is killed and comes back, and what a job costs is compared with one cell.
+// while a cell is killed and comes back, and what a job costs is compared with cells without a proxy.
 package cells
 
 import (
