@@ -19,8 +19,8 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/runtime/jobs"
 	"github.com/holdfast-jobs/holdfast/runtime/spans"
-	"github.com/holdfast-jobs/holdfast/store"
 	"github.com/holdfast-jobs/holdfast/test/pgtest"
+	"github.com/holdfast-jobs/holdfast/test/storetest"
 )
 
 // BenchmarkJobs works off b.N jobs that are ready: claim, a handler in this
@@ -52,9 +52,7 @@ func (forgetful) Sampled(trace.TraceID) bool { return true }
 
 func benchmarkJobs(b *testing.B, meter metric.Meter, exporter spans.Exporter, carried job.Trace) {
 	b.Helper()
-	ledger, err := store.Open(b.Context(), store.Config{URL: pgtest.URL(b), MaxConnections: 10})
-	require.NoError(b, err)
-	b.Cleanup(ledger.Close)
+	ledger := storetest.Open(b, pgtest.URL(b), 10)
 	for left := b.N; left > 0; left -= 500 {
 		batch := make([]job.Submission, min(left, 500))
 		for i := range batch {

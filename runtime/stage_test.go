@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/jobs"
 	"github.com/holdfast-jobs/holdfast/store"
 	"github.com/holdfast-jobs/holdfast/test/pgtest"
+	"github.com/holdfast-jobs/holdfast/test/storetest"
 )
 
 const (
@@ -48,10 +49,7 @@ func fresh(t testing.TB) *database {
 
 func openAt(t testing.TB, url string) *store.Store {
 	t.Helper()
-	ledger, err := store.Open(t.Context(), store.Config{URL: url, MaxConnections: 4})
-	require.NoError(t, err)
-	t.Cleanup(ledger.Close)
-	return ledger
+	return storetest.Open(t, url, 4)
 }
 
 // ask returns the only value of the only row.

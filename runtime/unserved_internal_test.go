@@ -11,8 +11,8 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/runtime/jobs"
-	"github.com/holdfast-jobs/holdfast/store"
 	"github.com/holdfast-jobs/holdfast/test/pgtest"
+	"github.com/holdfast-jobs/holdfast/test/storetest"
 )
 
 // serving is a supervisor that serves types and runs nothing.
@@ -25,9 +25,7 @@ func (s serving) Pools() []job.Pool { return []job.Pool{{Plugin: "p", Types: s.t
 
 func TestAJobThatWaitsLongWakesTheClaimerOrIsReported(t *testing.T) {
 	url := pgtest.URL(t)
-	db, err := store.Open(t.Context(), store.Config{URL: url, MaxConnections: 2})
-	require.NoError(t, err)
-	t.Cleanup(db.Close)
+	db := storetest.Open(t, url, 2)
 	var said bytes.Buffer
 	woken := jobs.NewTypedSignal()
 	m := &unservedMonitor{

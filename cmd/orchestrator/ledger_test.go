@@ -20,6 +20,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store"
 	"github.com/holdfast-jobs/holdfast/test/pgtest"
+	"github.com/holdfast-jobs/holdfast/test/storetest"
 )
 
 // ledger is a database with a job in each of some states.
@@ -33,10 +34,7 @@ type ledger struct {
 func newLedger(t *testing.T) *ledger {
 	t.Helper()
 	l := &ledger{url: pgtest.URL(t), names: map[string]string{}}
-	var err error
-	l.store, err = store.Open(t.Context(), store.Config{URL: l.url, MaxConnections: 4})
-	require.NoError(t, err)
-	t.Cleanup(l.store.Close)
+	l.store = storetest.Open(t, l.url, 4)
 	require.NoError(t, l.store.DeclareTypes(t.Context(), []job.TypeSpec{{
 		Type: "ECHO", Plugin: "test", Version: "v1", MaxAttempts: 3, Timeout: time.Minute, Retry: job.DefaultRetryPolicy(),
 		Schema: []byte(`{"type":"object","properties":{"n":{"type":"integer"}}}`),

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-jobs/holdfast/api/guard"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
-	"github.com/holdfast-jobs/holdfast/store"
 	"github.com/holdfast-jobs/holdfast/test/pgtest"
+	"github.com/holdfast-jobs/holdfast/test/storetest"
 )
 
 func TestLimitsAndPausesAreSetFromTheCommandLine(t *testing.T) {
@@ -85,9 +85,7 @@ func TestTheLimitsOfTheConfigurationAreInForceAndReloaded(t *testing.T) {
 	parts, err := assemble(t.Context(), cfg, config.DatabaseURL(url), nil, slog.New(slog.NewJSONHandler(log, nil)))
 	require.NoError(t, err)
 	defer parts.close(t.Context())
-	ledger, err := store.Open(t.Context(), store.Config{URL: url, MaxConnections: 2})
-	require.NoError(t, err)
-	defer ledger.Close()
+	ledger := storetest.Open(t, url, 2)
 	limits := func() map[string]int {
 		rules, _, err := ledger.Rules(t.Context())
 		require.NoError(t, err)

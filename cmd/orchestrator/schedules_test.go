@@ -8,8 +8,8 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
-	"github.com/holdfast-jobs/holdfast/store"
 	"github.com/holdfast-jobs/holdfast/test/pgtest"
+	"github.com/holdfast-jobs/holdfast/test/storetest"
 )
 
 func TestSchedulesAreSetFromTheCommandLine(t *testing.T) {
@@ -68,9 +68,7 @@ func TestTheSchedulesOfTheConfigurationAreKeptAndReloaded(t *testing.T) {
 	parts, err := assemble(t.Context(), cfg, config.DatabaseURL(url), nil, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	t.Cleanup(func() { parts.close(t.Context()) })
-	ledger, err := store.Open(t.Context(), store.Config{URL: url, MaxConnections: 2})
-	require.NoError(t, err)
-	t.Cleanup(ledger.Close)
+	ledger := storetest.Open(t, url, 2)
 	names := func() (names []string) {
 		found, err := ledger.Schedules(t.Context(), job.ScheduleFilter{Limit: 10})
 		require.NoError(t, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store"
 	"github.com/holdfast-jobs/holdfast/test/pgtest"
+	"github.com/holdfast-jobs/holdfast/test/storetest"
 )
 
 // direct is the service of a process without a worker, and its store.
@@ -25,8 +26,7 @@ type direct struct {
 // open returns a service that runs, and the hints that others hear of it.
 func open(t *testing.T, changes ...func(*Config)) (*direct, <-chan job.Hint) {
 	t.Helper()
-	ledger, err := store.Open(t.Context(), store.Config{URL: pgtest.URL(t), MaxConnections: 4})
-	require.NoError(t, err)
+	ledger := storetest.Open(t, pgtest.URL(t), 4)
 	heard := make(chan job.Hint, 1000)
 	listening, ready := make(chan struct{}), make(chan struct{})
 	ctx, stop := context.WithCancel(t.Context())
@@ -38,7 +38,6 @@ func open(t *testing.T, changes ...func(*Config)) (*direct, <-chan job.Hint) {
 	t.Cleanup(func() {
 		stop()
 		<-listening
-		ledger.Close()
 	})
 	cfg := Config{
 		PollInterval: 250 * time.Millisecond, PollOnly: true, Log: slog.New(slog.DiscardHandler), Meter: noop.Meter{},

@@ -21,6 +21,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/test/pgtest"
 	"github.com/holdfast-jobs/holdfast/test/rig"
 	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
+	"github.com/holdfast-jobs/holdfast/test/storetest"
 )
 
 // patience bounds every wait for something that should happen soon.
@@ -125,10 +126,7 @@ func plugin(place int, name, binary string, env ...string) []string {
 // ledger opens the database directly.
 func ledger(t *testing.T, url string) *store.Store {
 	t.Helper()
-	s, err := store.Open(t.Context(), store.Config{URL: url, MaxConnections: 2})
-	require.NoError(t, err)
-	t.Cleanup(s.Close)
-	return s
+	return storetest.Open(t, url, 2)
 }
 
 func attempts(t *testing.T, s *store.Store, id string) []job.Attempt {

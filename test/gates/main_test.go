@@ -20,6 +20,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/test/pgtest"
 	"github.com/holdfast-jobs/holdfast/test/rig"
 	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
+	"github.com/holdfast-jobs/holdfast/test/storetest"
 )
 
 const (
@@ -101,10 +102,7 @@ func openPool(t *testing.T, url string) *pgxpool.Pool {
 
 func openStore(t *testing.T, url string) *store.Store {
 	t.Helper()
-	s, err := store.Open(t.Context(), store.Config{URL: url, MaxConnections: 2})
-	require.NoError(t, err)
-	t.Cleanup(s.Close)
-	return s
+	return storetest.Open(t, url, 2)
 }
 
 // visit is the payload of the handlers.

@@ -12,10 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
-	"github.com/holdfast-jobs/holdfast/store"
 	"github.com/holdfast-jobs/holdfast/test/pgtest"
 	"github.com/holdfast-jobs/holdfast/test/rig"
 	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
+	"github.com/holdfast-jobs/holdfast/test/storetest"
 )
 
 func TestTheOrchestratorRunsTheExamplesJobs(t *testing.T) {
@@ -125,9 +125,7 @@ var build = sync.OnceValues(func() (string, error) {
 // attempts are the ended attempts of a job, from the ledger.
 func attempts(t *testing.T, url, id string) []job.Attempt {
 	t.Helper()
-	s, err := store.Open(t.Context(), store.Config{URL: url, MaxConnections: 2})
-	require.NoError(t, err)
-	defer s.Close()
+	s := storetest.Open(t, url, 2)
 	parsed, err := job.ParseID(id)
 	require.NoError(t, err)
 	detail, err := s.Detail(t.Context(), parsed)

@@ -25,10 +25,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
-	"github.com/holdfast-jobs/holdfast/store"
 	"github.com/holdfast-jobs/holdfast/test/pgtest"
 	"github.com/holdfast-jobs/holdfast/test/rig"
 	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
+	"github.com/holdfast-jobs/holdfast/test/storetest"
 )
 
 // full says that the test runs at full length and judges speeds.
@@ -186,8 +186,7 @@ type work struct {
 
 func beginWork(t *testing.T, url string, rate int) *work {
 	t.Helper()
-	ledger, err := store.Open(t.Context(), store.Config{URL: url, MaxConnections: 8})
-	require.NoError(t, err)
+	ledger := storetest.Open(t, url, 8)
 	const name = "the test"
 	require.NoError(t, ledger.RegisterWorker(t.Context(), job.Worker{ID: name, Roles: job.AllRoles()}, time.Hour))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -227,7 +226,7 @@ func beginWork(t *testing.T, url string, rate int) *work {
 			}
 		}
 	})
-	w.end = sync.OnceFunc(func() { cancel(); loops.Wait(); ledger.Close() })
+	w.end = sync.OnceFunc(func() { cancel(); loops.Wait() })
 	t.Cleanup(w.end)
 	return w
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/test/pgtest"
 	"github.com/holdfast-jobs/holdfast/test/rig"
 	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
+	"github.com/holdfast-jobs/holdfast/test/storetest"
 )
 
 // full says that the test runs at full length.
@@ -51,9 +52,7 @@ func open(t *testing.T) *database {
 	pool, err := pgxpool.New(t.Context(), url)
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
-	s, err := store.Open(t.Context(), store.Config{URL: url, MaxConnections: 4})
-	require.NoError(t, err)
-	t.Cleanup(s.Close)
+	s := storetest.Open(t, url, 4)
 	return &database{Store: s, pool: pool, url: url}
 }
 

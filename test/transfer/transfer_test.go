@@ -24,11 +24,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
-	"github.com/holdfast-jobs/holdfast/store"
 	"github.com/holdfast-jobs/holdfast/test/fullledger"
 	"github.com/holdfast-jobs/holdfast/test/pgtest"
 	"github.com/holdfast-jobs/holdfast/test/rig"
 	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
+	"github.com/holdfast-jobs/holdfast/test/storetest"
 )
 
 // full says that the test has its full length.
@@ -161,9 +161,7 @@ func TestALedgerMovesFromTheEmbeddedPostgreSQLToAServer(t *testing.T) {
 // sound requires that the ledger and its lists agree.
 func sound(t *testing.T, url string) {
 	t.Helper()
-	s, err := store.Open(t.Context(), store.Config{URL: url, MaxConnections: 4})
-	require.NoError(t, err)
-	defer s.Close()
+	s := storetest.Open(t, url, 4)
 	checks, err := s.Diagnose(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, "ledger_and_lists", checks[0].Name)

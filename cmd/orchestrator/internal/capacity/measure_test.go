@@ -25,6 +25,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store"
 	"github.com/holdfast-jobs/holdfast/test/pgtest"
+	"github.com/holdfast-jobs/holdfast/test/storetest"
 )
 
 // full says that much is measured.
@@ -65,9 +66,7 @@ func TestTheFiguresAreThoseOfTheDatabase(t *testing.T) {
 func measure(t *testing.T, jobs, size int) taken {
 	t.Helper()
 	url := pgtest.URL(t)
-	s, err := store.Open(t.Context(), store.Config{URL: url, MaxConnections: 3})
-	require.NoError(t, err)
-	defer s.Close()
+	s := storetest.Open(t, url, 3)
 	conn, err := pgx.Connect(t.Context(), url)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, conn.Close(context.Background())) }()
