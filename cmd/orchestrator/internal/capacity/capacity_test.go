@@ -23,9 +23,9 @@ func TestAnEstimateAddsUp(t *testing.T) {
 	require.InDelta(t, 1.2*2_592_000_000*3449+4<<30, float64(e.Disk), 1e3)
 	require.InDelta(t, 1000*(3627+113), e.WAL, 1)
 	require.InDelta(t, 1.5*e.WAL, e.MostWAL, 1)
-	require.InDelta(t, 1000*(1.8*23.8+4.5)/1e6, e.DatabaseCores.Batches, 1e-9)
-	require.InDelta(t, 1000*(1.8*44.8+4.5)/1e6, e.DatabaseCores.Single, 1e-9)
-	require.InDelta(t, 0.0168, e.ProgramCores.Batches, 1e-9)
+	require.InDelta(t, 1000*(1.8*65+4.5)/1e6, e.DatabaseCores.Batches, 1e-9)
+	require.InDelta(t, 1000*(1.8*142+4.5)/1e6, e.DatabaseCores.Single, 1e-9)
+	require.InDelta(t, 0.0346, e.ProgramCores.Batches, 1e-9)
 	require.Equal(t, 48, e.Connections)
 }
 

@@ -35,8 +35,8 @@ var points = []point{
 var (
 	// databaseTime and programTime are microseconds of processors for a job with an empty
 	// payload and a handler that does nothing.
-	databaseTime = Range{Batches: 23.8, Single: 44.8}
-	programTime  = Range{Batches: 16.8, Single: 61.6}
+	databaseTime = Range{Batches: 65.0, Single: 142}
+	programTime  = Range{Batches: 34.6, Single: 182}
 )
 
 const (
@@ -67,7 +67,7 @@ const (
 	pooled     = 40
 	// MeasuredRate is jobs a second, submitted in batches and worked at the same time, of
 	// which two processors did all the work.
-	MeasuredRate = 45_053
+	MeasuredRate = 18_710
 	// MaxTable is how many bytes a table of PostgreSQL may have, with pages of 8 kB
 	// (https://www.postgresql.org/docs/current/limits.html).
 	MaxTable = 32 << 40
@@ -84,10 +84,10 @@ type Figure struct {
 
 // Figures are all of them.
 var Figures = []Figure{
-	{"PostgreSQL, CPU of a job in batches", "23.8 µs", performance, "| Holdfast | 45,053 | 38,076 – 46,595 | – | 40.6 | 16.8 | 23.8 |"},
-	{"orchestrator and handlers, CPU of a job in batches", "16.8 µs", performance, "| Holdfast | 45,053 | 38,076 – 46,595 | – | 40.6 | 16.8 | 23.8 |"},
-	{"PostgreSQL, CPU of a job a call", "44.8 µs", performance, "| Holdfast | 14,599 | 11,071 – 15,981 | – | 108 | 61.6 | 44.8 |"},
-	{"orchestrator and handlers, CPU of a job a call", "61.6 µs", performance, "| Holdfast | 14,599 | 11,071 – 15,981 | – | 108 | 61.6 | 44.8 |"},
+	{"PostgreSQL, CPU of a job in batches", "65 µs", performance, "| Holdfast | 18,710 | 13,127 – 19,823 | – | 99.6 | 34.6 | 65.0 |"},
+	{"orchestrator and handlers, CPU of a job in batches", "34.6 µs", performance, "| Holdfast | 18,710 | 13,127 – 19,823 | – | 99.6 | 34.6 | 65.0 |"},
+	{"PostgreSQL, CPU of a job a call", "142 µs", performance, "| Holdfast | 4,715 | 3,781 – 5,355 | – | 324 | 182 | 142 |"},
+	{"orchestrator and handlers, CPU of a job a call", "182 µs", performance, "| Holdfast | 4,715 | 3,781 – 5,355 | – | 324 | 182 | 142 |"},
 	{"bytes on disk, bytes of WAL and more CPU, by payload", "a table", ownPage, "| 2,000 |"},
 	{"deletion of a job", "4.5 µs, 113 bytes of WAL", retention, "2.8 µs of CPU and 113 bytes of WAL, and 1.7 µs of vacuum"},
 	{"WAL with whole pages", "1.5 ×", postgresql, "| `max_wal_size` 2 GB | 1,033 |"},
