@@ -18,7 +18,7 @@ func crashes(*run) job.Outcome { return job.Outcome{Kind: job.Crash, Message: "s
 
 func TestACrashHoldDelaysOnlyItsOwnJob(t *testing.T) {
 	t.Parallel()
-	const lease = 8 * time.Second
+	const lease = 16 * time.Second
 	db := fresh(t)
 	unlucky := given(t, db, func(s *job.Submission) { s.Priority = 1 })
 	other := given(t, db)

@@ -65,6 +65,6 @@ func (r *Results) guarantees(say func(format string, args ...any)) {
 			say("| %s |", strings.Join([]string{title, g.History, g.Lease, g.Fence, g.Process}, " | "))
 		}
 	}
-	say("\nNo peer has handlers in a process of their own, so that a handler's crash does not end the worker, and none can be configured so:")
+	say("\nNo peer can run handlers in processes of their own, where a crash does not end the worker.")
 	say("Holdfast pays for that in every row of this page, and the peers do not.")
 }

@@ -112,7 +112,8 @@ func (r *Results) page() []byte {
 	say("processes, or the peer's processes. A peer's processes also insert the jobs; Holdfast's do not, because its clients use HTTP. *CPU* is the")
 	say("user and system time of the programs and of all of PostgreSQL. *WAL* is what PostgreSQL wrote to its log, including full-page images.")
 	if len(r.Sweeps) > 0 {
-		say("*Best settings* are those that were fastest in a [sweep](#the-sweeps) just before; every other setting is in [the systems](#the-systems).")
+		say("*Best settings* are those that were fastest in a [sweep](#the-sweeps) just before; cooldowns, intervals and delays are in milliseconds.")
+		say("Every other setting is in [the systems](#the-systems).")
 	}
 	for i := range r.Scenarios {
 		s := &r.Scenarios[i]

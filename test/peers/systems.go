@@ -31,7 +31,7 @@ func riverPeer(program string) peer {
 		name: "River", version: moduleVersion("github.com/riverqueue/river"),
 		settings: "One process with the default batch completer. Without a sweep, it has the settings of " +
 			"[`river bench`](https://riverqueue.com/docs/benchmarks): " + riverWork[0].String() + " for what runs jobs. " +
-			"One at a time: `MaxWorkers` 1, and 1 ms for the other two, which is their minimum. " +
+			"One at a time: `MaxWorkers` 1, and 1 ms for `FetchCooldown` and `FetchPollInterval`, which is their minimum. " +
 			"Inserts with `Insert`, or with `InsertManyFast`. Finished jobs keep their rows, which is the default. " +
 			"Nothing brings it nearer to Holdfast: the scenario *kept* is *workoff* once more.",
 		defaults: riverWork[0].with(settings{connectionsSetting: 32}), sweeps: connecting(riverWork), guarantees: riverGuarantees,

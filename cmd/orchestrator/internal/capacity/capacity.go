@@ -116,8 +116,8 @@ func (e Estimate) Remarks(n Need) (remarks []string) {
 		remarks = append(remarks, e.tooManyConnections(n.Orchestrators))
 	}
 	if n.Rate > MeasuredRate {
-		remarks = append(remarks, fmt.Sprintf("Two cores that did all of the work reached %d jobs a second in the measurement that these figures are from. "+
-			"Try more with orchestrator bench on your machine.", MeasuredRate))
+		remarks = append(remarks, fmt.Sprintf("More than %d jobs a second are beyond these measurements, in which two cores did all of the work. "+
+			"Try it with orchestrator bench on your machine.", MeasuredRate))
 	}
 	if e.Ledger > MaxTable {
 		remarks = append(remarks, "A table of PostgreSQL has at most 32 TiB, and the ledger is one: keep jobs for a shorter time, or split the work into cells.")
