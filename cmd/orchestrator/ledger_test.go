@@ -33,8 +33,8 @@ type ledger struct {
 
 func newLedger(t *testing.T) *ledger {
 	t.Helper()
-	l := &ledger{url: pgtest.URL(t), names: map[string]string{}}
-	l.store = storetest.Open(t, l.url, 4)
+	url := pgtest.URL(t)
+	l := &ledger{url: url, store: storetest.Open(t, url, 4), names: map[string]string{}}
 	require.NoError(t, l.store.DeclareTypes(t.Context(), []job.TypeSpec{{
 		Type: "ECHO", Plugin: "test", Version: "v1", MaxAttempts: 3, Timeout: time.Minute, Retry: job.DefaultRetryPolicy(),
 		Schema: []byte(`{"type":"object","properties":{"n":{"type":"integer"}}}`),

@@ -49,6 +49,7 @@ func TestAnEstimateNeverOverflows(t *testing.T) {
 	require.Positive(t, e.Ledger)
 	require.Greater(t, e.Disk, e.Ledger)
 	require.Equal(t, 240_000, e.Connections)
+	require.Contains(t, fmt.Sprint(e.Remarks(most)), "More than 18710 jobs a second")
 	require.Contains(t, fmt.Sprint(e.Remarks(most)), "32 TiB")
 }
 
