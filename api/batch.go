@@ -226,9 +226,9 @@ func answerLines(jobs []v1.Accepted) *huma.StreamResponse {
 		ctx.SetHeader("Content-Type", mediaLines)
 		ctx.SetStatus(http.StatusAccepted)
 		out := bufio.NewWriter(ctx.BodyWriter())
-		encoder := newEncoder(out)
+		lines := newLines(out)
 		for index := range jobs {
-			if encoder.Encode(v1.BatchResult{Index: index, Job: &jobs[index]}) != nil {
+			if lines.result(&v1.BatchResult{Index: index, Job: &jobs[index]}) != nil {
 				return
 			}
 		}
