@@ -20,7 +20,7 @@ import (
 // stored once.
 type batch struct {
 	entries []entry
-	// first is the index of the first submission with a key.
+	// first is the index of the first submission with a key that several have.
 	first map[key]int
 	// distinct are the indexes of submissions with different keys, in the order of their
 	// keys: the order in which locks are taken.
@@ -29,18 +29,30 @@ type batch struct {
 
 func newBatch(submissions []job.Submission) batch {
 	b := batch{
-		entries: make([]entry, len(submissions)), first: make(map[key]int, len(submissions)), distinct: make([]int, 0, len(submissions)),
+		entries: make([]entry, len(submissions)), first: make(map[key]int), distinct: make([]int, len(submissions)),
 	}
 	for i := range submissions {
-		e := newEntry(&submissions[i])
-		b.entries[i] = e
-		if _, seen := b.first[e.key]; !seen {
-			b.first[e.key] = i
-			b.distinct = append(b.distinct, i)
-		}
+		b.entries[i], b.distinct[i] = newEntry(&submissions[i]), i
 	}
-	slices.SortFunc(b.distinct, func(i, j int) int { return b.entries[i].key.compare(b.entries[j].key) })
+	slices.SortFunc(b.distinct, func(i, j int) int { return cmp.Or(b.entries[i].key.compare(b.entries[j].key), cmp.Compare(i, j)) })
+	distinct := b.distinct[:0]
+	for _, i := range b.distinct {
+		if n := len(distinct); n > 0 && b.entries[distinct[n-1]].key == b.entries[i].key {
+			b.first[b.entries[i].key] = distinct[n-1]
+			continue
+		}
+		distinct = append(distinct, i)
+	}
+	b.distinct = distinct
 	return b
+}
+
+// firstOf is the index of the first submission with the key of another.
+func (b batch) firstOf(i int) int {
+	if first, shared := b.first[b.entries[i].key]; shared {
+		return first
+	}
+	return i
 }
 
 // take records the results of the distinct submissions that are stored, and removes
@@ -59,7 +71,7 @@ func (b *batch) take(stored map[job.ID]submittedRow, results []job.Submitted) {
 // key.
 func (b batch) repeat(results []job.Submitted) {
 	for i, e := range b.entries {
-		if first := b.first[e.key]; first != i {
+		if first := b.firstOf(i); first != i {
 			results[i] = results[first]
 			results[i].Receipt.Replayed = true
 			if results[first].Err == nil && !bytes.Equal(e.hash, b.entries[first].hash) {
@@ -179,6 +191,10 @@ func newInsertion(entries []entry, indexes []int) insertion {
 	return in
 }
 
+// plain says that the entries can neither be kept out nor be found by a key: all are stored, as
+// they were given.
+func (in insertion) plain() bool { return !in.keyed && !in.gated }
+
 func (in insertion) statement() string {
 	switch {
 	case in.gated:
@@ -206,7 +222,7 @@ func (in insertion) columns() []any {
 		postgres.Column(in.entries, func(e entry) string { return e.Trace.Parent }),
 		postgres.Column(in.entries, func(e entry) string { return traceState(e.Trace) }),
 	}
-	if in.keyed || in.gated {
+	if !in.plain() {
 		columns = append(columns, postgres.Column(in.entries, func(e entry) pgtype.Text { return postgres.Text(e.IdempotencyKey) }))
 	}
 	if in.gated {
@@ -230,26 +246,42 @@ func (in insertion) columns() []any {
 // little: all entries are stored, and as they were given.
 func (in insertion) stored(rows pgx.Rows) (map[key]submittedRow, error) {
 	stored := make(map[key]submittedRow, len(in.entries))
-	if in.keyed || in.gated {
+	if !in.plain() {
 		found, err := pgx.CollectRows(rows, pgx.RowToStructByName[submittedRow])
 		for _, row := range found {
 			stored[newKey(row.Tenant, row.IdempotencyKey, row.JobID)] = row
 		}
 		return stored, err
 	}
-	all, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[unkeyedRow])
-	for _, e := range in.entries {
+	receipts, err := in.accepted(rows)
+	for i, r := range receipts {
+		e := in.entries[i]
 		stored[e.key] = submittedRow{
-			JobID: e.ID, Tenant: e.Tenant, JobType: e.Type, RequestHash: e.hash, State: job.Queued,
-			CreatedAt: all.CreatedAt, UpdatedAt: all.CreatedAt, Fresh: true,
+			JobID: r.ID, Tenant: e.Tenant, JobType: r.Type, RequestHash: e.hash, State: r.State,
+			CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, Fresh: true,
 		}
 	}
-	for _, id := range all.Waiting {
-		row := stored[key{id: id}]
-		row.State = job.Created
-		stored[key{id: id}] = row
-	}
 	return stored, err
+}
+
+// accepted reads the row that submit_unkeyed returned, and returns a receipt for each entry.
+func (in insertion) accepted(rows pgx.Rows) ([]job.Receipt, error) {
+	all, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[unkeyedRow])
+	if err != nil {
+		return nil, err
+	}
+	waiting := make(map[job.ID]bool, len(all.Waiting))
+	for _, id := range all.Waiting {
+		waiting[id] = true
+	}
+	receipts := make([]job.Receipt, len(in.entries))
+	for i, e := range in.entries {
+		receipts[i] = job.Receipt{ID: e.ID, Type: e.Type, State: job.Queued, CreatedAt: all.CreatedAt, UpdatedAt: all.CreatedAt}
+		if waiting[e.ID] {
+			receipts[i].State = job.Created
+		}
+	}
+	return receipts, nil
 }
 
 // unkeyedRow is what submit_unkeyed.sql returns for all jobs together.

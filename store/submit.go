@@ -139,7 +139,7 @@ func (s *Store) SubmitAll(ctx context.Context, submissions []job.Submission) ([]
 	b := newBatch(submissions)
 	results := make([]job.Submitted, len(submissions))
 	for i, e := range b.entries {
-		if !bytes.Equal(e.hash, b.entries[b.first[e.key]].hash) {
+		if !bytes.Equal(e.hash, b.entries[b.firstOf(i)].hash) {
 			results[i].Err = job.ErrKeyReused
 		}
 	}
@@ -149,14 +149,14 @@ func (s *Store) SubmitAll(ctx context.Context, submissions []job.Submission) ([]
 	for missing := 0; ; {
 		inserted, err := s.insertAll(ctx, b)
 		switch {
-		case err == nil && len(inserted) < len(b.distinct):
+		case err == nil && inserted.count < len(b.distinct):
 			if missing++; missing > mostInsertions {
 				return nil, errNoHolder
 			}
 			continue
 		case err == nil:
-			for i, result := range inserted {
-				results[i] = result
+			for _, i := range b.distinct {
+				results[i] = inserted.results[i]
 			}
 			if !refused(slices.Values(results)) {
 				b.repeat(results)
@@ -178,37 +178,87 @@ func (s *Store) SubmitAll(ctx context.Context, submissions []job.Submission) ([]
 	}
 }
 
-// insertAll inserts the distinct submissions in one transaction and returns
-// their results by index. If one of them is refused, it rolls back; that is no error. It
-// also rolls back if there are fewer results than submissions: all of them are to be
-// inserted again.
-func (s *Store) insertAll(ctx context.Context, b batch) (map[int]job.Submitted, error) {
+// insertedAll is what became of the distinct submissions of a batch: their results, at their
+// indexes, and how many have one.
+type insertedAll struct {
+	results []job.Submitted
+	count   int
+}
+
+// insertAll inserts the distinct submissions in one transaction. If one of them is refused, it
+// rolls back; that is no error. It also rolls back if there are fewer results than submissions:
+// all of them are to be inserted again.
+func (s *Store) insertAll(ctx context.Context, b batch) (insertedAll, error) {
 	fast := !slices.ContainsFunc(b.distinct, func(i int) bool { return !b.entries[i].Fast })
-	return postgres.Write(ctx, s.db.Submissions, "submit all", func(ctx context.Context, conn *pgx.Conn) (map[int]job.Submitted, error) {
+	all := slices.Collect(insertions(b.entries, b.distinct))
+	if inOneGo(all) {
+		return s.insertInOneGo(ctx, len(b.entries), all, fast)
+	}
+	return postgres.Write(ctx, s.db.Submissions, "submit all", func(ctx context.Context, conn *pgx.Conn) (done insertedAll, err error) {
 		tx, err := conn.Begin(ctx)
 		if err != nil {
-			return nil, err
+			return done, err
 		}
 		defer func() { _ = tx.Rollback(ctx) }() // does nothing after a commit
 		if fast {
 			if _, err := tx.Exec(ctx, sql.Text("commit_fast")); err != nil {
-				return nil, err
+				return done, err
 			}
 		}
-		results, err := b.insert(ctx, tx)
+		found, err := b.insert(ctx, tx)
 		if err != nil {
-			return nil, err
+			return done, err
 		}
-		if refused(maps.Values(results)) {
-			for i, result := range results {
-				results[i] = job.Submitted{Err: result.Err} // nothing is stored
+		done = insertedAll{results: make([]job.Submitted, len(b.entries)), count: len(found)}
+		none := refused(maps.Values(found))
+		for i, result := range found {
+			if none {
+				result.Receipt = job.Receipt{} // nothing is stored
 			}
-			return results, nil
+			done.results[i] = result
 		}
-		if len(results) < len(b.distinct) {
-			return results, nil
+		if none || done.count < len(b.distinct) {
+			return done, nil
 		}
-		return results, tx.Commit(ctx)
+		return done, tx.Commit(ctx)
+	})
+}
+
+// inOneGo says that the insertions can be sent in one go, because nothing depends on their
+// results, and because they are small: the connection encodes all of them before it sends one.
+func inOneGo(all []insertion) bool {
+	size := 0
+	for _, in := range all {
+		for _, e := range in.entries {
+			size += len(e.Payload)
+		}
+		if !in.plain() {
+			return false
+		}
+	}
+	return size <= insertBytes
+}
+
+// insertInOneGo is insertAll in one round trip, which is one transaction. n is how many
+// submissions the batch has.
+func (s *Store) insertInOneGo(ctx context.Context, n int, all []insertion, fast bool) (insertedAll, error) {
+	return postgres.Write(ctx, s.db.Submissions, "submit all", func(ctx context.Context, conn *pgx.Conn) (insertedAll, error) {
+		done, batch := insertedAll{results: make([]job.Submitted, n)}, &pgx.Batch{}
+		if fast {
+			batch.Queue(sql.Text("commit_fast"))
+		}
+		for _, in := range all {
+			batch.Queue(sql.Text(in.statement()), in.columns()...).Query(func(rows pgx.Rows) error {
+				receipts, err := in.accepted(rows)
+				for i, receipt := range receipts {
+					done.results[in.indexes[i]].Receipt = receipt
+				}
+				done.count += len(receipts)
+				return err
+			})
+		}
+		err := conn.SendBatch(ctx, batch).Close()
+		return done, err
 	})
 }
 
