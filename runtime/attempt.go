@@ -17,7 +17,7 @@ import (
 // it kills.
 type attempt struct {
 	claimed   job.Claimed
-	pool      job.Pool
+	pool      *job.Pool // as it was at the claim; the claim's other attempts have the same
 	killGrace time.Duration
 	ends      finisher
 	recorder  *progress.Recorder

@@ -146,7 +146,7 @@ func (d *dispatcher) putBack(a *attempt) bool {
 	if d.closed {
 		return false
 	}
-	q := d.queueOf(a.pool).queueOf(a)
+	q := d.queueOf(*a.pool).queueOf(a)
 	q.attempts = slices.Insert(q.attempts, 0, a)
 	d.waiting++
 	return true

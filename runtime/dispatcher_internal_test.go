@@ -52,7 +52,7 @@ func TestNothingIsPrefetchedSoonAfterACrash(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDispatcher(Config{Concurrency: 100, Prefetch: 50 * time.Millisecond}, newInFlight())
 		pool := job.Pool{Plugin: "p", Free: 10, Slots: 10}
-		a := &attempt{pool: pool}
+		a := &attempt{pool: &pool}
 		d.wanted(pool, 0)
 		for _, died := range []job.OutcomeKind{job.Crash, job.Released} {
 			d.ended(a, job.Success, 5*time.Millisecond)
@@ -76,7 +76,7 @@ func TestQueuedAttemptsWaitForAPluginThatIsDownForAMoment(t *testing.T) {
 		in := d.queueOf(pool)
 		in.look(pool)
 		for crashes, of := range []*queue{&in.shared, &in.isolated} {
-			of.attempts = []*attempt{{claimed: job.Claimed{Crashes: crashes}, pool: pool, queued: time.Now()}}
+			of.attempts = []*attempt{{claimed: job.Claimed{Crashes: crashes}, pool: &pool, queued: time.Now()}}
 		}
 		d.waiting = 2
 		d.mu.Unlock()
@@ -119,13 +119,13 @@ func TestASlotThatIsFreedWhileAnAttemptIsPutBackIsUsed(t *testing.T) {
 		flying := newInFlight()
 		d := newDispatcher(Config{Concurrency: 100}, flying)
 		pool := job.Pool{Plugin: "p", Types: []string{"T"}, Free: 1, Slots: 1}
-		d.add(pool, []*attempt{{pool: pool}})
+		d.add(pool, []*attempt{{pool: &pool}})
 		tries := 0
 		go d.run(ctx, func(a *attempt) bool {
 			if tries++; tries > 1 {
 				return true
 			}
-			d.ended(&attempt{pool: pool}, job.Success, time.Millisecond) // after the plugin said that it has no slot
+			d.ended(&attempt{pool: &pool}, job.Success, time.Millisecond) // after the plugin said that it has no slot
 			flying.notStarted()
 			return !d.putBack(a)
 		})

@@ -82,7 +82,7 @@ func (p *path) claim(ctx context.Context, plan claimPlan, limit int) (int, error
 	for i := range claimed {
 		one := &claimed[i]
 		traced := p.jobs.Spans.Claimed(one, p.cfg.Worker.ID, sent, answered) // which changes the context that the job carries
-		a := p.newAttempt(*one, plan.pool, sent.Add(p.cfg.Lease), answered, traced)
+		a := p.newAttempt(one, &plan.pool, sent.Add(p.cfg.Lease), answered, traced)
 		if !one.ExpiresAt.IsZero() {
 			a.startBy = sent.Add(one.ExpiresAt.Sub(one.ClaimedAt))
 		}
@@ -93,8 +93,9 @@ func (p *path) claim(ctx context.Context, plan claimPlan, limit int) (int, error
 		}
 		attempts = append(attempts, a)
 	}
-	for _, one := range unparked {
-		a := p.newAttempt(one, plan.pool, sent.Add(p.cfg.Lease), answered, p.jobs.Spans.Claimed(&one, p.cfg.Worker.ID, sent, answered))
+	for i := range unparked {
+		one := &unparked[i]
+		a := p.newAttempt(one, &plan.pool, sent.Add(p.cfg.Lease), answered, p.jobs.Spans.Claimed(one, p.cfg.Worker.ID, sent, answered))
 		p.inFlight.add(a)
 		a.release()
 	}
@@ -319,9 +320,9 @@ func (p *path) untilAnswered(o metrics.Operation, size int, try func(context.Con
 
 // newAttempt returns a claimed job as an attempt that waits for a slot of the pool. The answer
 // to the claim came at claimedAt, by the local clock.
-func (p *path) newAttempt(c job.Claimed, pool job.Pool, provenUntil, claimedAt time.Time, traced *spans.Attempt) *attempt {
+func (p *path) newAttempt(c *job.Claimed, pool *job.Pool, provenUntil, claimedAt time.Time, traced *spans.Attempt) *attempt {
 	return &attempt{
-		claimed: c, pool: pool, provenUntil: provenUntil, claimedAt: claimedAt, killGrace: p.cfg.KillGrace,
+		claimed: *c, pool: pool, provenUntil: provenUntil, claimedAt: claimedAt, killGrace: p.cfg.KillGrace,
 		ends: p, recorder: p.reports, metrics: p.jobs.Metrics, limits: &p.limits, spans: traced,
 	}
 }

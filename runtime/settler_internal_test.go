@@ -75,9 +75,9 @@ func settling(t *testing.T, l *ledger, changes ...func(*Config)) *path {
 
 // begun is an attempt under way.
 func begun(p *path, id byte) *attempt {
-	a := p.newAttempt(job.Claimed{
+	a := p.newAttempt(&job.Claimed{
 		Lease: job.Lease{JobID: job.ID{id}, ID: job.LeaseID{id}}, Attempt: 1, MaxAttempts: 3, Timeout: time.Hour,
-	}, job.Pool{}, time.Now().Add(time.Hour), time.Now(), nil)
+	}, &job.Pool{}, time.Now().Add(time.Hour), time.Now(), nil)
 	p.inFlight.add(a)
 	return a
 }
