@@ -175,6 +175,41 @@ func BenchmarkVerbs(b *testing.B) {
 	}
 }
 
+// BenchmarkClaim measures what claiming costs the database, by how many types the worker serves
+// and how many of them have jobs.
+func BenchmarkClaim(b *testing.B) {
+	for _, size := range []int{1, 500} {
+		for _, kinds := range []struct{ served, waiting int }{{1, 1}, {5, 1}, {5, 5}} {
+			b.Run(fmt.Sprintf("batch=%d/types=%d/waiting=%d", size, kinds.served, kinds.waiting), func(b *testing.B) {
+				s := open(b)
+				types := make([]string, kinds.served)
+				for i := range types {
+					types[i] = fmt.Sprintf("%s_%d", jobType, i)
+				}
+				rounds := b.N/size + 1 // one to make the plans
+				for left := rounds * size; left > 0; left -= 500 {
+					batch := submissions(b, min(left, 500))
+					for i := range batch {
+						batch[i].Type = types[i%kinds.waiting]
+					}
+					submit(b, s, batch...)
+				}
+				claim := func() {
+					claimed, err := s.Claim(b.Context(), worker, types, size, time.Hour)
+					require.NoError(b, err)
+					require.Len(b, claimed, size)
+				}
+				claim()
+				measured(b, s, (rounds-1)*size, func() {
+					for range rounds - 1 {
+						claim()
+					}
+				})
+			})
+		}
+	}
+}
+
 func claimedBatch(b *testing.B, s *Store, size int) []job.Settlement {
 	b.Helper()
 	claimed, err := s.Claim(b.Context(), worker, []string{jobType}, size, time.Hour)

@@ -69,7 +69,7 @@ func searched(t testing.TB, s *Store, limit int, ranges ...queueRange) int {
 	defer func() { require.NoError(t, tx.Rollback(t.Context())) }()
 	_, err = tx.Exec(t.Context(), "prepare probe as "+sql.Text("claim"))
 	require.NoError(t, err)
-	var types, urgencies, runAts, jobIDs, untils []string
+	var types, urgencies, runAts, jobIDs, untils, jobs []string
 	for _, part := range ranges {
 		runAt := "-infinity"
 		if !part.from.runAt.IsZero() {
@@ -77,14 +77,14 @@ func searched(t testing.TB, s *Store, limit int, ranges ...queueRange) int {
 		}
 		types, urgencies = append(types, part.jobType), append(urgencies, strconv.Itoa(int(part.urgency)))
 		runAts, jobIDs = append(runAts, runAt), append(jobIDs, part.from.id.String())
-		untils = append(untils, strconv.Itoa(int(part.until)))
+		untils, jobs = append(untils, strconv.Itoa(int(part.until))), append(jobs, strconv.Itoa(limit))
 	}
 	ids := ask[string](t, s, "select string_agg(gen_random_uuid()::text, ',') from generate_series(1, $1)", limit)
 	var text []byte
 	require.NoError(t, tx.QueryRow(t.Context(), fmt.Sprintf(
-		"explain (analyze, buffers, timing off, format json) execute probe('{%s}', '{%s}', '{%s}', '{%s}', '{%s}', %d, 'w', '1 minute', '{%s}')",
+		"explain (analyze, buffers, timing off, format json) execute probe('{%s}', '{%s}', '{%s}', '{%s}', '{%s}', %d, 'w', '1 minute', '{%s}', '{%s}')",
 		strings.Join(types, ","), strings.Join(urgencies, ","), strings.Join(runAts, ","),
-		strings.Join(jobIDs, ","), strings.Join(untils, ","), limit, ids),
+		strings.Join(jobIDs, ","), strings.Join(untils, ","), limit, ids, strings.Join(jobs, ",")),
 		pgx.QueryExecModeSimpleProtocol).Scan(&text))
 	_, err = tx.Exec(t.Context(), "deallocate probe")
 	require.NoError(t, err)

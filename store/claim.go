@@ -40,16 +40,70 @@ func (s *Store) Claim(ctx context.Context, worker string, types []string, limit 
 // claim claims jobs from the low-water marks on. After an error, others than it returns may
 // be claimed too: those of which it could not read what they come after.
 func (s *Store) claim(ctx context.Context, worker string, types []string, limit int, lease time.Duration) ([]job.Claimed, error) {
-	claimed, err := s.take(ctx, claimArguments(s.marks.ranges(types), worker, limit, lease))
+	claimed, err := s.claimInOrder(ctx, worker, types, limit, lease)
 	if err != nil {
 		return nil, err
 	}
 	s.marks.claimed(claimed, time.Now())
+	s.marks.remember(types, claimed, limit)
 	if err := s.predecessors(ctx, claimed); err != nil {
 		return slices.DeleteFunc(claimed, func(c job.Claimed) bool { return c.Followed }), err
 	}
 	return claimed, nil
 }
+
+// claimInOrder claims the most urgent jobs of all types. It must know before how many there are
+// of each: a row that is locked and not claimed would be hidden from other claimers. If one type
+// had all jobs last time, it very likely has them now, and the claim itself finds out whether it
+// does.
+func (s *Store) claimInOrder(ctx context.Context, worker string, types []string, limit int, lease time.Duration) ([]job.Claimed, error) {
+	ranges := s.marks.ranges(types)
+	if sole := s.marks.sole(types); sole != "" {
+		claimed, err := s.take(ctx, upTo(limit, sole, ranges), worker, limit, lease)
+		if err != nil || len(claimed) > 0 || len(types) == 1 {
+			return claimed, err
+		}
+	}
+	shares, err := s.shares(ctx, ranges, limit)
+	if err != nil || len(shares) == 0 {
+		return nil, err
+	}
+	return s.take(ctx, shares, worker, limit, lease)
+}
+
+// share says how many jobs of a range to claim at most. A range with 0 must be empty: otherwise,
+// nothing is claimed.
+type share struct {
+	queueRange
+	jobs int
+}
+
+// upTo are shares for the limit of jobs of one type, if the other types have none.
+func upTo(limit int, jobType string, ranges []queueRange) []share {
+	all := make([]share, len(ranges))
+	for i, r := range ranges {
+		all[i].queueRange = r
+		if r.jobType == jobType {
+			all[i].jobs = limit
+		}
+	}
+	return all
+}
+
+// shares returns the ranges that the most urgent jobs are in, with how many there are of each.
+func (s *Store) shares(ctx context.Context, ranges []queueRange, limit int) ([]share, error) {
+	rows, err := postgres.Read(ctx, s.db.Worker, "shares", pgx.RowToStructByName[shareRow], append(rangeColumns(ranges), limit)...)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]share, len(rows))
+	for i, row := range rows {
+		all[i] = share{queueRange: ranges[row.Nth-1], jobs: int(row.Jobs)}
+	}
+	return all, nil
+}
+
+type shareRow struct{ Nth, Jobs int32 }
 
 // lookBehind moves marks back to the jobs that wait below them. It reports whether any
 // mark moved.
@@ -89,14 +143,22 @@ func (r lookBehindRow) position() *position {
 	return &position{runAt: r.RunAt.Time, id: r.JobID.Bytes}
 }
 
-func claimArguments(ranges []queueRange, worker string, limit int, lease time.Duration) []any {
+func claimArguments(shares []share, worker string, limit int, lease time.Duration) []any {
+	ranges := make([]queueRange, len(shares))
+	for i, s := range shares {
+		ranges[i] = s.queueRange
+	}
+	return append(rangeColumns(ranges), limit, worker, postgres.Interval(lease), newLeaseIDs(limit),
+		postgres.Column(shares, func(s share) int32 { return int32(s.jobs) }))
+}
+
+func rangeColumns(ranges []queueRange) []any {
 	return []any{
 		postgres.Column(ranges, func(r queueRange) string { return r.jobType }),
 		postgres.Column(ranges, func(r queueRange) int16 { return r.urgency }),
 		postgres.Column(ranges, func(r queueRange) pgtype.Timestamptz { return r.from.due() }),
 		postgres.Column(ranges, func(r queueRange) pgtype.UUID { return postgres.UUID(r.from.id) }),
 		postgres.Column(ranges, func(r queueRange) int32 { return r.until }),
-		limit, worker, postgres.Interval(lease), newLeaseIDs(limit),
 	}
 }
 
@@ -114,17 +176,24 @@ func newLeaseIDs(n int) pgtype.ArrayGetter {
 	return ids
 }
 
-// take runs the statement. It reads all rows into the same struct: a new one for each
+// few is how many jobs a claim brings before there is room for all that it asked for: it mostly
+// gets about as many, and jobs are too large to be copied often.
+const few = 32
+
+// take claims jobs of the shares. It reads all rows into the same struct: a new one for each
 // row would take twice the time. It sorts them, too: the server would copy whole rows, which
 // are mostly in order.
-func (s *Store) take(ctx context.Context, args []any) ([]job.Claimed, error) {
+func (s *Store) take(ctx context.Context, shares []share, worker string, limit int, lease time.Duration) ([]job.Claimed, error) {
 	return postgres.Write(ctx, s.db.Worker, "claim", func(ctx context.Context, conn *pgx.Conn) (claimed []job.Claimed, err error) {
-		rows, err := conn.Query(ctx, sql.Text("claim"), args...)
+		rows, err := conn.Query(ctx, sql.Text("claim"), claimArguments(shares, worker, limit, lease)...)
 		if err != nil {
 			return nil, err
 		}
 		var r claimedRow
 		_, err = pgx.ForEachRow(rows, targets(rows, r.columns()), func() error {
+			if len(claimed) == few {
+				claimed = slices.Grow(claimed, limit-few)
+			}
 			claimed = append(claimed, r.claimed())
 			return nil
 		})

@@ -143,8 +143,7 @@ func TestAClaimNeverTakesMoreThanItsLimit(t *testing.T) {
 					_, err := conn.Exec(t.Context(), setting)
 					require.NoError(t, err)
 				}
-				rows, err := conn.Query(t.Context(), sql.Text("claim"),
-					claimArguments([]queueRange{everything(jobType)}, worker, 7, aMinute)...)
+				rows, err := conn.Query(t.Context(), sql.Text("claim"), claiming(7, aMinute)...)
 				require.NoError(t, err)
 				n := 0
 				for rows.Next() {
@@ -252,7 +251,9 @@ func TestAClaimOverManyTypesLocksOnlyWhatItClaims(t *testing.T) {
 	tx, err := s.db.Worker.Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, tx.Rollback(t.Context())) }()
-	_, err = tx.Exec(t.Context(), sql.Text("claim"), claimArguments(s.marks.ranges(types), worker, 40, aMinute)...)
+	shares, err := s.shares(t.Context(), s.marks.ranges(types), 40)
+	require.NoError(t, err)
+	_, err = tx.Exec(t.Context(), sql.Text("claim"), claimArguments(shares, worker, 40, aMinute)...)
 	require.NoError(t, err)
 	free := ask[int](t, s, "select count(*) from (select from ready for update skip locked) unlocked")
 	require.Equal(t, 10*50-40, free)

@@ -266,7 +266,7 @@ func later(t testing.TB, s *Store) job.ID {
 func TestAnEditBehindAClaimChangesNothing(t *testing.T) {
 	s := open(t)
 	id := given(t, s)
-	commit := locked(t, s, sql.Text("claim"), claimArguments([]queueRange{everything(jobType)}, worker, 1, aMinute)...)
+	commit := locked(t, s, sql.Text("claim"), claiming(1, aMinute)...)
 	wait := after(func() job.State {
 		view, _, err := s.Edit(context.Background(), id, urgent)
 		if !errors.Is(err, job.ErrWrongState) {

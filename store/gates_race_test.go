@@ -19,7 +19,7 @@ import (
 func TestACancelBehindAClaimAsksTheOwner(t *testing.T) {
 	s := open(t)
 	id := admitted(t, s, gated(keyGate))
-	commit := locked(t, s, sql.Text("claim"), claimArguments([]queueRange{everything(jobType)}, worker, 1, aMinute)...)
+	commit := locked(t, s, sql.Text("claim"), claiming(1, aMinute)...)
 	wait := after(func() job.Cancellation { return tryToCancel(t, s, id) })
 	awaitBlocked(t, s, 1)
 	commit()

@@ -122,6 +122,11 @@ func submissions(t testing.TB, n int, changes ...func(*job.Submission)) []job.Su
 	return all
 }
 
+// claiming are the arguments of a claim for up to limit jobs.
+func claiming(limit int, lease time.Duration) []any {
+	return claimArguments(upTo(limit, jobType, []queueRange{everything(jobType)}), worker, limit, lease)
+}
+
 // submit stores the submissions and fails the test if one is refused.
 func submit(t testing.TB, s *Store, batch ...job.Submission) []job.ID {
 	t.Helper()

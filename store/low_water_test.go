@@ -222,3 +222,50 @@ func take(ready []*waiting, ranges []queueRange, limit int) (taken []*waiting) {
 	}
 	return taken
 }
+
+// A claim that believes one type to have all jobs sees it when another type has some again.
+func TestATypeThatHadAllJobsDoesNotHideThoseOfOthers(t *testing.T) {
+	s := open(t)
+	types := []string{jobType, "OTHER", "EMPTY"}
+	of := func(kind string, priority int16) func(*job.Submission) {
+		return func(j *job.Submission) { j.Type, j.Priority = kind, priority }
+	}
+	taken := func(limit int) (ids []job.ID) {
+		claimed, err := s.Claim(t.Context(), worker, types, limit, aMinute)
+		require.NoError(t, err)
+		for _, c := range claimed {
+			ids = append(ids, c.JobID)
+		}
+		return ids
+	}
+	first := submit(t, s, submissions(t, 5, of(jobType, 0))...)
+	require.Equal(t, first[:2], taken(2))
+	require.Equal(t, jobType, s.marks.sole(types))
+	require.Equal(t, first[2:3], taken(1))
+	urgent := given(t, s, of("OTHER", 9))
+	require.Equal(t, []job.ID{urgent, first[3]}, taken(2))
+	require.Empty(t, s.marks.sole(types))
+
+	require.Equal(t, first[4:], taken(1))
+	require.Equal(t, jobType, s.marks.sole(types))
+	later := given(t, s, of("OTHER", 0))
+	require.Equal(t, []job.ID{later}, taken(2))
+	require.Empty(t, s.marks.sole(types), "it had fewer than were asked for")
+	require.Empty(t, taken(2))
+	requireSound(t, s)
+}
+
+func TestTheTypeThatHadAllJobsIsKnownForEachPlugin(t *testing.T) {
+	m := newLowWaterMarks()
+	ofA, ofC := []job.Claimed{{Type: "A"}}, []job.Claimed{{Type: "C"}}
+	m.remember([]string{"A", "B"}, ofA, 1)
+	m.remember([]string{"C", "D"}, ofC, 1)
+	require.Equal(t, "A", m.sole([]string{"A", "B"}))
+	require.Equal(t, "C", m.sole([]string{"C", "D"}))
+	require.Empty(t, m.sole([]string{"A", "B", "C", "D"}), "both cannot have all")
+	require.Equal(t, "B", m.sole([]string{"B"}), "the only one")
+	m.remember([]string{"A", "B"}, append(ofA, job.Claimed{Type: "B"}), 2)
+	m.remember([]string{"C", "D"}, ofC, 2)
+	require.Empty(t, m.sole([]string{"A", "B"}), "two types had some")
+	require.Empty(t, m.sole([]string{"C", "D"}), "there were no more")
+}

@@ -126,7 +126,7 @@ func TestACancelOfARunningJobIsLeftOnItsLease(t *testing.T) {
 func TestACancelBehindAClaimReachesTheOwner(t *testing.T) {
 	s := open(t)
 	id := given(t, s)
-	commit := locked(t, s, sql.Text("claim"), claimArguments([]queueRange{everything(jobType)}, worker, 1, aMinute)...)
+	commit := locked(t, s, sql.Text("claim"), claiming(1, aMinute)...)
 	wait := after(func() error {
 		view, err := s.Cancel(context.Background(), id)
 		if err == nil && view.State != job.Running {

@@ -131,7 +131,7 @@ func TestATickCancelsAJobThatIsBeingClaimed(t *testing.T) {
 	hourly(t, s, "one", func(s *job.Schedule) { s.NextAt = s.NextAt.Add(-time.Hour) })
 	last := given(t, s)
 	exec(t, s, "update schedules set overlap = 'cancel_previous', last_job = $1", postgres.UUID(last))
-	commit := locked(t, s, sqltext.Text("claim"), claimArguments([]queueRange{everything(jobType)}, worker, 1, aMinute)...)
+	commit := locked(t, s, sqltext.Text("claim"), claiming(1, aMinute)...)
 	var fired []job.Fired
 	wait := after(func() (err error) {
 		fired, err = s.FireSchedules(t.Context(), 10, replacing(t))

@@ -223,7 +223,7 @@ func TestALostDeadlockIsNotNoticed(t *testing.T) {
 func TestAClaimThatNobodyHeardOfIsReaped(t *testing.T) {
 	s := open(t)
 	id := given(t, s)
-	locked(t, s, sql.Text("claim"), claimArguments([]queueRange{everything(jobType)}, worker, 1, 0)...)()
+	locked(t, s, sql.Text("claim"), claiming(1, 0)...)()
 	expired := reap(t, s, 10)
 	require.Len(t, expired, 1)
 	require.Equal(t, id, expired[0].JobID)

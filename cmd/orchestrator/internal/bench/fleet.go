@@ -123,7 +123,7 @@ func (r *run) fleetOf(ctx context.Context, size, jobs int) (err error) {
 		}
 		r.record(name, "idle: an orchestrator", "% of a core", w.ofACore(w.orchestrators)/float64(size))
 		r.record(name, "idle: statements", "/s", w.each(w.all.calls))
-		r.record(name, "idle: claims", "/s", w.each(w.of("claim").calls))
+		r.record(name, "idle: claims", "/s", w.each(w.of("claim").calls+w.of("shares").calls))
 		r.record(name, "idle: heartbeats", "/s", w.each(w.of("renew").calls))
 		r.record(name, "idle: NOTIFY", "/s", w.each(w.of("send_hint").calls))
 		r.record(name, "idle: WAL", "kB/s", float64(w.written)/1000/w.took.Seconds())
@@ -267,11 +267,11 @@ func (r *run) offer(ctx context.Context, name string, fleet started, before, req
 	if err != nil {
 		return 0, err
 	}
-	claims, behind := w.of("claim"), w.of("look_behind")
+	claims, shares, behind := w.of("claim"), w.of("shares"), w.of("look_behind")
 	each := func(microseconds float64) float64 { return microseconds / float64(jobs) }
 	r.record(name, "offered", "jobs/s", float64(jobs)/all.elapsed.Seconds())
-	r.record(name, "claims and looks", "µs/job", each(claims.microseconds+behind.microseconds))
-	r.record(name, "a claim", "µs/call", claims.microseconds/max(claims.calls, 1))
+	r.record(name, "claims and looks", "µs/job", each(claims.microseconds+shares.microseconds+behind.microseconds))
+	r.record(name, "a claim", "µs/call", (claims.microseconds+shares.microseconds)/max(claims.calls, 1))
 	r.record(name, "claims", "/job", each(claims.calls))
 	r.record(name, "PostgreSQL, CPU", "µs/job", each(float64(w.postgres.Microseconds())))
 	if r.lab.Fleet.Pooler != "" {

@@ -78,7 +78,7 @@ func (r *run) watch(ctx context.Context, fleet started, do func() error, record 
 		return w, err
 	}
 	w.written = now - written
-	if w.all, w.by, err = r.db.statements(ctx, "claim", "look_behind", "renew", "send_hint"); err != nil {
+	if w.all, w.by, err = r.db.statements(ctx, "claim", "shares", "look_behind", "renew", "send_hint"); err != nil {
 		return w, err
 	}
 	record(w)
