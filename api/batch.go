@@ -226,9 +226,11 @@ func answerLines(jobs []v1.Accepted) *huma.StreamResponse {
 		ctx.SetHeader("Content-Type", mediaLines)
 		ctx.SetStatus(http.StatusAccepted)
 		out := bufio.NewWriter(ctx.BodyWriter())
-		lines := newLines(out)
+		answers := newAnswers(out)
+		var result v1.BatchResult
 		for index := range jobs {
-			if lines.result(&v1.BatchResult{Index: index, Job: &jobs[index]}) != nil {
+			result.Index, result.Job = index, &jobs[index]
+			if answers.result(&result) != nil {
 				return
 			}
 		}

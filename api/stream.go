@@ -23,7 +23,7 @@ type stream struct {
 	// group; zero for no bound.
 	writeWithin time.Duration
 	out         *bufio.Writer
-	lines       *lines
+	answers     *answers
 	trace       job.Trace
 	end         v1.BatchEnd
 }
@@ -39,7 +39,7 @@ func (s *submitRoutes) answerLineByLine(ctx context.Context, limits deadline, in
 	out := bufio.NewWriterSize(in.answer, outBuffer)
 	st := &stream{
 		submitRoutes: s, deadline: limits, control: control, writeWithin: intake.ServerOf(in.request).WriteTimeout,
-		out: out, lines: newLines(out), trace: traceOf(in.request.Header),
+		out: out, answers: newAnswers(out), trace: traceOf(in.request.Header),
 	}
 	// HTTP/2 does not need it, and recorders in tests cannot do it.
 	_ = control.EnableFullDuplex()
@@ -135,7 +135,7 @@ func (st *stream) write(results []v1.BatchResult) error {
 	st.end.Refused += refused
 	st.allowWrite()
 	for i := range results {
-		if err := st.lines.result(&results[i]); err != nil {
+		if err := st.answers.result(&results[i]); err != nil {
 			return err
 		}
 	}
@@ -153,7 +153,7 @@ func (st *stream) finish(ended error) {
 		st.end.Problem = problemOf(context.Background(), st.log, ended)
 	}
 	st.allowWrite()
-	if st.lines.Encode(st.end) == nil {
+	if st.answers.Encode(st.end) == nil {
 		_ = st.flush()
 	}
 }

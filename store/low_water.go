@@ -50,11 +50,10 @@ type lowWaterMarks struct {
 	mu      sync.Mutex
 	byType  map[string]map[int16]*mark
 	crowded map[string]time.Time // when a type last had too many urgencies
-	soles   map[string]bool      // types that had all jobs when several types were last claimed
 }
 
 func newLowWaterMarks() lowWaterMarks {
-	return lowWaterMarks{byType: make(map[string]map[int16]*mark), crowded: make(map[string]time.Time), soles: make(map[string]bool)}
+	return lowWaterMarks{byType: make(map[string]map[int16]*mark), crowded: make(map[string]time.Time)}
 }
 
 // mark is the low-water mark of one type and urgency. Its times are by the local
@@ -171,37 +170,6 @@ func (m *lowWaterMarks) claimed(jobs []job.Claimed, now time.Time) {
 			m.crowded[c.Type] = now
 		}
 	}
-}
-
-// remember takes note whether a claim found as many jobs as it asked for, all of one type.
-func (m *lowWaterMarks) remember(types []string, claimed []job.Claimed, limit int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, jobType := range types {
-		delete(m.soles, jobType)
-	}
-	if len(types) > 1 && len(claimed) > 0 && len(claimed) == limit && !slices.ContainsFunc(claimed, func(c job.Claimed) bool { return c.Type != claimed[0].Type }) {
-		m.soles[claimed[0].Type] = true
-	}
-}
-
-// sole returns the type that has all jobs of these types, as far as is known; "" if none is.
-func (m *lowWaterMarks) sole(types []string) (found string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if len(types) == 1 {
-		return types[0]
-	}
-	for _, jobType := range types {
-		if !m.soles[jobType] {
-			continue
-		}
-		if found != "" {
-			return ""
-		}
-		found = jobType
-	}
-	return found
 }
 
 // admitted moves the mark back to a job that was put into the queue below it. A job that

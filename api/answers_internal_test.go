@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"reflect"
 	"testing"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-func TestLinesAreWhatTheEncoderWrites(t *testing.T) {
+func TestAnswersAreWhatTheEncoderWrites(t *testing.T) {
 	at := time.Date(2026, time.February, 3, 4, 5, 6, 789_012_000, time.UTC)
 	accepted := func(change func(*v1.Accepted)) *v1.Accepted {
 		a := v1.AcceptedOf(job.Receipt{ID: job.ID{1, 2, 3, 15: 0xff}, Type: "SEND_EMAIL", State: job.Queued, CreatedAt: at, UpdatedAt: at.Add(time.Hour)})
@@ -37,21 +38,33 @@ func TestLinesAreWhatTheEncoderWrites(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var want, got bytes.Buffer
 			require.NoError(t, newEncoder(&want).Encode(result))
-			require.NoError(t, newLines(&got).result(&result))
+			require.NoError(t, newAnswers(&got).result(&result))
 			require.Equal(t, want.String(), got.String())
 		})
 	}
 }
 
-func BenchmarkLine(b *testing.B) {
-	a := v1.AcceptedOf(job.Receipt{ID: job.ID{1}, Type: "SEND_EMAIL", State: job.Queued, CreatedAt: time.Now(), UpdatedAt: time.Now()})
-	result := v1.BatchResult{Index: 123, Job: &a}
+// A member that is new must be written by appendAccepted, too.
+func TestAnswersHaveAllMembers(t *testing.T) {
+	members := func(of any) (names []string) {
+		for _, field := range reflect.VisibleFields(reflect.TypeOf(of)) {
+			names = append(names, field.Name)
+		}
+		return names
+	}
+	require.Equal(t, []string{"JobID", "JobType", "Status", "CreatedAt", "UpdatedAt", "Duplicate"}, members(v1.Accepted{}))
+	require.Equal(t, []string{"Index", "Job", "Problem"}, members(v1.BatchResult{}))
+}
+
+func BenchmarkAnswer(b *testing.B) {
+	accepted := v1.AcceptedOf(job.Receipt{ID: job.ID{1}, Type: "SEND_EMAIL", State: job.Queued, CreatedAt: time.Now(), UpdatedAt: time.Now()})
+	result := v1.BatchResult{Index: 123, Job: &accepted}
 	var out bytes.Buffer
-	b.Run("lines", func(b *testing.B) {
-		l := newLines(&out)
+	b.Run("answers", func(b *testing.B) {
+		a := newAnswers(&out)
 		for b.Loop() {
 			out.Reset()
-			_ = l.result(&result)
+			_ = a.result(&result)
 		}
 	})
 	b.Run("encoder", func(b *testing.B) {

@@ -9,23 +9,23 @@ import (
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 )
 
-// lines writes answers, each as JSON on a line of its own.
-type lines struct {
+// answers writes answers, each as JSON on a line of its own.
+type answers struct {
 	*json.Encoder
 	out  io.Writer
 	line []byte
 }
 
-func newLines(out io.Writer) *lines { return &lines{Encoder: newEncoder(out), out: out} }
+func newAnswers(out io.Writer) *answers { return &answers{Encoder: newEncoder(out), out: out} }
 
 // result writes the answer to one submission of a batch. A batch has thousands that say that a
 // job was accepted, so these are put together here, for a fraction of what the encoder takes.
-func (l *lines) result(r *v1.BatchResult) error {
+func (a *answers) result(r *v1.BatchResult) error {
 	if r.Job == nil || r.Problem != nil || !needsNoEscape(r.Job.JobType) {
-		return l.Encode(r)
+		return a.Encode(r)
 	}
-	l.line = append(appendAccepted(l.line[:0], r.Index, r.Job), '\n')
-	_, err := l.out.Write(l.line)
+	a.line = append(appendAccepted(a.line[:0], r.Index, r.Job), '\n')
+	_, err := a.out.Write(a.line)
 	return err
 }
 
