@@ -20,7 +20,7 @@ import (
 // stored once.
 type batch struct {
 	entries []entry
-	// first is the index of the first submission with a key that several have.
+	// first maps a key that several submissions have to the index of the first of them.
 	first map[key]int
 	// distinct are the indexes of submissions with different keys, in the order of their
 	// keys: the order in which locks are taken.
@@ -47,12 +47,29 @@ func newBatch(submissions []job.Submission) batch {
 	return b
 }
 
-// firstOf is the index of the first submission with the key of another.
+// firstOf is the index of the first submission with the same key as the one at i, which may be i.
 func (b batch) firstOf(i int) int {
 	if first, shared := b.first[b.entries[i].key]; shared {
 		return first
 	}
 	return i
+}
+
+// mostInOneGo is how many jobs can be sent in one go. The connection encodes all of them before
+// it sends one.
+const mostInOneGo = 4 * insertRows
+
+// inOneGo says that the distinct submissions can be sent in one go: nothing depends on what
+// became of others, and they are not many.
+func (b batch) inOneGo() bool {
+	size := 0
+	for _, i := range b.distinct {
+		if !b.entries[i].plain() {
+			return false
+		}
+		size += len(b.entries[i].Payload)
+	}
+	return len(b.distinct) <= mostInOneGo && size <= insertBytes
 }
 
 // take records the results of the distinct submissions that are stored, and removes
@@ -94,6 +111,10 @@ func (e entry) gated() bool {
 	return len(e.Gates) > 0 || e.Terms != job.Terms{} || !e.ExpiresAt.IsZero() || e.TTL != 0 || e.Unique != nil ||
 		e.Parent != job.ID{} || e.ResubmissionOf != job.ID{} || e.Followed || e.CallbackURL != ""
 }
+
+// plain says that the entry can neither be kept out nor be found by a key: it is stored as it was
+// given.
+func (e entry) plain() bool { return e.IdempotencyKey == "" && !e.gated() }
 
 func newEntry(s *job.Submission) entry {
 	return entry{Submission: s, key: newKey(s.Tenant, s.IdempotencyKey, s.ID), hash: requestHash(s)}
@@ -191,8 +212,7 @@ func newInsertion(entries []entry, indexes []int) insertion {
 	return in
 }
 
-// plain says that the entries can neither be kept out nor be found by a key: all are stored, as
-// they were given.
+// plain says that all entries are.
 func (in insertion) plain() bool { return !in.keyed && !in.gated }
 
 func (in insertion) statement() string {

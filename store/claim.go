@@ -45,34 +45,49 @@ func (s *Store) claim(ctx context.Context, worker string, types []string, limit 
 		return nil, err
 	}
 	s.marks.claimed(claimed, time.Now())
-	s.marks.remember(types, claimed, limit)
+	s.soles.claimed(types, claimed, limit)
 	if err := s.predecessors(ctx, claimed); err != nil {
 		return slices.DeleteFunc(claimed, func(c job.Claimed) bool { return c.Followed }), err
 	}
 	return claimed, nil
 }
 
-// claimInOrder claims the most urgent jobs of all types. It must know before how many there are
-// of each: a row that is locked and not claimed would be hidden from other claimers. If one type
-// had all jobs last time, it very likely has them now, and the claim itself finds out whether it
-// does.
-func (s *Store) claimInOrder(ctx context.Context, worker string, types []string, limit int, lease time.Duration) ([]job.Claimed, error) {
+// claimInOrder claims the most urgent jobs of all types. It must know beforehand how many there
+// are of each: a row that is locked and not claimed would be hidden from other claimers. If one
+// type had all jobs last time, the claim itself finds out whether it still has. What was found
+// may be claimed by others meanwhile; then it looks again, once. It claims nothing more for a
+// caller that has given up, and would never hear of it.
+func (s *Store) claimInOrder(caller context.Context, worker string, types []string, limit int, lease time.Duration) ([]job.Claimed, error) {
 	ranges := s.marks.ranges(types)
-	if sole := s.marks.sole(types); sole != "" {
-		claimed, err := s.take(ctx, upTo(limit, sole, ranges), worker, limit, lease)
-		if err != nil || len(claimed) > 0 || len(types) == 1 {
-			return claimed, err
+	return postgres.Write(caller, s.db.Worker, "claim", func(ctx context.Context, conn *pgx.Conn) ([]job.Claimed, error) {
+		if len(types) == 1 {
+			return claimShares(ctx, conn, upTo(limit, types[0], ranges), worker, limit, lease)
 		}
-	}
-	shares, err := s.shares(ctx, ranges, limit)
-	if err != nil || len(shares) == 0 {
-		return nil, err
-	}
-	return s.take(ctx, shares, worker, limit, lease)
+		if sole := s.soles.among(types, time.Now()); sole != "" {
+			claimed, err := claimShares(ctx, conn, upTo(limit, sole, ranges), worker, limit, lease)
+			if err != nil || len(claimed) > 0 {
+				return claimed, err
+			}
+			s.soles.wrong(sole, time.Now())
+		}
+		for range 2 {
+			shares, err := sharesOf(ctx, conn, ranges, limit)
+			if err != nil || len(shares) == 0 {
+				return nil, err
+			}
+			if err := caller.Err(); err != nil {
+				return nil, err
+			}
+			claimed, err := claimShares(ctx, conn, shares, worker, limit, lease)
+			if err != nil || len(claimed) > 0 {
+				return claimed, err
+			}
+		}
+		return nil, nil
+	})
 }
 
-// share says how many jobs of a range to claim at most. A range with 0 must be empty: otherwise,
-// nothing is claimed.
+// share says how many jobs of a range to claim at most; see claim.sql for 0.
 type share struct {
 	queueRange
 	jobs int
@@ -90,17 +105,15 @@ func upTo(limit int, jobType string, ranges []queueRange) []share {
 	return all
 }
 
-// shares returns the ranges that the most urgent jobs are in, with how many there are of each.
-func (s *Store) shares(ctx context.Context, ranges []queueRange, limit int) ([]share, error) {
-	rows, err := postgres.Read(ctx, s.db.Worker, "shares", pgx.RowToStructByName[shareRow], append(rangeColumns(ranges), limit)...)
-	if err != nil {
-		return nil, err
-	}
+// sharesOf returns the ranges that the most urgent jobs are in, with how many of these there are
+// in each.
+func sharesOf(ctx context.Context, conn *pgx.Conn, ranges []queueRange, limit int) ([]share, error) {
+	rows, err := postgres.Rows(ctx, conn, "shares", pgx.RowToStructByName[shareRow], append(rangeColumns(ranges), limit)...)
 	all := make([]share, len(rows))
 	for i, row := range rows {
 		all[i] = share{queueRange: ranges[row.Nth-1], jobs: int(row.Jobs)}
 	}
-	return all, nil
+	return all, err
 }
 
 type shareRow struct{ Nth, Jobs int32 }
@@ -180,26 +193,24 @@ func newLeaseIDs(n int) pgtype.ArrayGetter {
 // gets about as many, and jobs are too large to be copied often.
 const few = 32
 
-// take claims jobs of the shares. It reads all rows into the same struct: a new one for each
+// claimShares claims jobs of the shares. It reads all rows into the same struct: a new one for each
 // row would take twice the time. It sorts them, too: the server would copy whole rows, which
 // are mostly in order.
-func (s *Store) take(ctx context.Context, shares []share, worker string, limit int, lease time.Duration) ([]job.Claimed, error) {
-	return postgres.Write(ctx, s.db.Worker, "claim", func(ctx context.Context, conn *pgx.Conn) (claimed []job.Claimed, err error) {
-		rows, err := conn.Query(ctx, sql.Text("claim"), claimArguments(shares, worker, limit, lease)...)
-		if err != nil {
-			return nil, err
+func claimShares(ctx context.Context, conn *pgx.Conn, shares []share, worker string, limit int, lease time.Duration) (claimed []job.Claimed, err error) {
+	rows, err := conn.Query(ctx, sql.Text("claim"), claimArguments(shares, worker, limit, lease)...)
+	if err != nil {
+		return nil, err
+	}
+	var r claimedRow
+	_, err = pgx.ForEachRow(rows, targets(rows, r.columns()), func() error {
+		if len(claimed) == few {
+			claimed = slices.Grow(claimed, limit-few)
 		}
-		var r claimedRow
-		_, err = pgx.ForEachRow(rows, targets(rows, r.columns()), func() error {
-			if len(claimed) == few {
-				claimed = slices.Grow(claimed, limit-few)
-			}
-			claimed = append(claimed, r.claimed())
-			return nil
-		})
-		slices.SortFunc(claimed, byUrgency)
-		return claimed, err
+		claimed = append(claimed, r.claimed())
+		return nil
 	})
+	slices.SortFunc(claimed, byUrgency)
+	return claimed, err
 }
 
 // byUrgency is the order of a queue.

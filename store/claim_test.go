@@ -251,7 +251,7 @@ func TestAClaimOverManyTypesLocksOnlyWhatItClaims(t *testing.T) {
 	tx, err := s.db.Worker.Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, tx.Rollback(t.Context())) }()
-	shares, err := s.shares(t.Context(), s.marks.ranges(types), 40)
+	shares, err := sharesOf(t.Context(), tx.Conn(), s.marks.ranges(types), 40)
 	require.NoError(t, err)
 	_, err = tx.Exec(t.Context(), sql.Text("claim"), claimArguments(shares, worker, 40, aMinute)...)
 	require.NoError(t, err)

@@ -54,13 +54,17 @@ func TestOnlyTheCommitOfFastSubmissionsAloneDoesNotWaitForTheDisk(t *testing.T) 
 	for name, verb := range verbs {
 		t.Run(name, func(t *testing.T) {
 			for range 3 { // on connections that have also done the other kind
-				for want, batch := range map[string][]job.Submission{
-					"off": {submission(t, fast), submission(t, fast), submission(t, fast, keyed(name))},
-					"on":  {submission(t), submission(t)},
+				for _, c := range []struct {
+					want  string
+					batch []job.Submission
+				}{
+					{"off", []job.Submission{submission(t, fast), submission(t, fast), submission(t, fast, keyed(name))}},
+					{"off", []job.Submission{submission(t, fast), submission(t, fast)}},
+					{"on", []job.Submission{submission(t), submission(t)}},
 				} {
-					verb(t, s, batch...)
-					for _, one := range batch[:2] {
-						require.Equal(t, want, inForce(one.ID))
+					verb(t, s, c.batch...)
+					for _, one := range c.batch[:2] {
+						require.Equal(t, c.want, inForce(one.ID))
 					}
 				}
 				mixed := []job.Submission{submission(t, fast), submission(t), submission(t, fast)}

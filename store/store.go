@@ -24,6 +24,7 @@ type Store struct {
 
 	db    *postgres.DB
 	marks lowWaterMarks
+	soles soleTypes
 }
 
 // Open connects to the database and checks that it answers. It expects the current
@@ -33,7 +34,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{Doctor: doctor.New(db.Reads, cfg.Cell, db.Replica), db: db, marks: newLowWaterMarks()}, nil
+	return &Store{Doctor: doctor.New(db.Reads, cfg.Cell, db.Replica), db: db, marks: newLowWaterMarks(), soles: newSoleTypes()}, nil
 }
 
 // FollowReplica begins to read from the replica what may be a little old, until Close: lists

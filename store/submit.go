@@ -190,9 +190,8 @@ type insertedAll struct {
 // all of them are to be inserted again.
 func (s *Store) insertAll(ctx context.Context, b batch) (insertedAll, error) {
 	fast := !slices.ContainsFunc(b.distinct, func(i int) bool { return !b.entries[i].Fast })
-	all := slices.Collect(insertions(b.entries, b.distinct))
-	if inOneGo(all) {
-		return s.insertInOneGo(ctx, len(b.entries), all, fast)
+	if b.inOneGo() {
+		return s.insertInOneGo(ctx, b, fast)
 	}
 	return postgres.Write(ctx, s.db.Submissions, "submit all", func(ctx context.Context, conn *pgx.Conn) (done insertedAll, err error) {
 		tx, err := conn.Begin(ctx)
@@ -224,31 +223,17 @@ func (s *Store) insertAll(ctx context.Context, b batch) (insertedAll, error) {
 	})
 }
 
-// inOneGo says that the insertions can be sent in one go, because nothing depends on their
-// results, and because they are small: the connection encodes all of them before it sends one.
-func inOneGo(all []insertion) bool {
-	size := 0
-	for _, in := range all {
-		for _, e := range in.entries {
-			size += len(e.Payload)
-		}
-		if !in.plain() {
-			return false
-		}
-	}
-	return size <= insertBytes
-}
-
-// insertInOneGo is insertAll in one round trip, which is one transaction. n is how many
-// submissions the batch has.
-func (s *Store) insertInOneGo(ctx context.Context, n int, all []insertion, fast bool) (insertedAll, error) {
+// insertInOneGo stores the distinct submissions as one pipeline, which the server runs as one
+// transaction.
+func (s *Store) insertInOneGo(ctx context.Context, b batch, fast bool) (insertedAll, error) {
+	all := slices.Collect(insertions(b.entries, b.distinct))
 	return postgres.Write(ctx, s.db.Submissions, "submit all", func(ctx context.Context, conn *pgx.Conn) (insertedAll, error) {
-		done, batch := insertedAll{results: make([]job.Submitted, n)}, &pgx.Batch{}
+		done, pipeline := insertedAll{results: make([]job.Submitted, len(b.entries))}, &pgx.Batch{}
 		if fast {
-			batch.Queue(sql.Text("commit_fast"))
+			pipeline.Queue(sql.Text("commit_fast"))
 		}
 		for _, in := range all {
-			batch.Queue(sql.Text(in.statement()), in.columns()...).Query(func(rows pgx.Rows) error {
+			pipeline.Queue(sql.Text(in.statement()), in.columns()...).Query(func(rows pgx.Rows) error {
 				receipts, err := in.accepted(rows)
 				for i, receipt := range receipts {
 					done.results[in.indexes[i]].Receipt = receipt
@@ -257,7 +242,7 @@ func (s *Store) insertInOneGo(ctx context.Context, n int, all []insertion, fast 
 				return err
 			})
 		}
-		err := conn.SendBatch(ctx, batch).Close()
+		err := conn.SendBatch(ctx, pipeline).Close()
 		return done, err
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -56,6 +57,44 @@ func TestAllOfABatchAreStoredInTheOrderGiven(t *testing.T) {
 	requireSound(t, s)
 }
 
+// A batch without keys is sent in one go, unless it is large.
+func TestAllOfABatchWithoutKeysAreStoredInTheOrderGiven(t *testing.T) {
+	for _, n := range []int{2*insertRows + 1, mostInOneGo + 1} {
+		s := open(t)
+		batch := submissions(t, n)
+		batch[0].Hold, batch[insertRows+1].Delay = true, time.Hour
+		batch[n-1] = batch[2] // an id twice
+		require.Equal(t, n-1 <= mostInOneGo, newBatch(batch).inOneGo())
+		for i, result := range submitAll(t, s, batch...) {
+			require.NoError(t, result.Err)
+			want := job.Queued
+			if i == 0 || i == insertRows+1 {
+				want = job.Created
+			}
+			require.Equal(t, want, result.Receipt.State)
+			require.Equal(t, batch[i].ID, result.Receipt.ID)
+			require.Equal(t, i == n-1, result.Receipt.Replayed)
+			require.False(t, result.Receipt.CreatedAt.IsZero())
+		}
+		require.Equal(t, n-1, jobs(t, s))
+		require.Equal(t, 2, ask[int](t, s, "select count(*) from timers"))
+		requireSound(t, s)
+	}
+}
+
+func TestABatchThatIsLargeOrDependsOnOthersIsNotSentInOneGo(t *testing.T) {
+	require.True(t, newBatch(submissions(t, mostInOneGo)).inOneGo())
+	require.False(t, newBatch(submissions(t, mostInOneGo+1)).inOneGo())
+	for name, change := range map[string]func(*job.Submission){
+		"a key":         keyed("k"),
+		"a gate":        func(j *job.Submission) { j.Gates = []job.Gate{keyGate} },
+		"large payload": func(j *job.Submission) { j.Payload = make([]byte, insertBytes) },
+		"unique":        func(j *job.Submission) { j.Unique = &job.Unique{} },
+	} {
+		require.False(t, newBatch([]job.Submission{submission(t), submission(t, change)}).inOneGo(), name)
+	}
+}
+
 func TestNoneOfABatchIsStoredWhenOneIsRefused(t *testing.T) {
 	s := open(t)
 	given(t, s, keyed("used"))
@@ -86,10 +125,13 @@ func TestNoneOfABatchIsStoredWhenTheDatabaseRefusesAValue(t *testing.T) {
 		"an attempt count too low": func(j *job.Submission) { j.MaxAttempts = 0 },
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := s.SubmitAll(t.Context(), []job.Submission{submission(t), submission(t, keyed("mine")), submission(t, bad)})
-			require.ErrorIs(t, err, job.ErrBadData)
-			require.Zero(t, jobs(t, s))
-			requireSound(t, s)
+			for _, others := range [][]job.Submission{{submission(t), submission(t, keyed("mine"))}, submissions(t, insertRows)} {
+				batch := append(others, submission(t, bad))
+				_, err := s.SubmitAll(t.Context(), batch)
+				require.ErrorIs(t, err, job.ErrBadData)
+				require.Zero(t, jobs(t, s))
+				requireSound(t, s)
+			}
 		})
 	}
 }
@@ -121,6 +163,14 @@ func TestTheDatabaseTakesWhateverTheAPILetsThrough(t *testing.T) {
 		require.NoError(t, result.Err)
 	}
 	require.Equal(t, len(batch), jobs(t, s))
+	for i := range batch {
+		batch[i].ID, batch[i].IdempotencyKey = newID(t), ""
+	}
+	require.True(t, newBatch(batch).inOneGo())
+	for _, result := range submitAll(t, s, batch...) {
+		require.NoError(t, result.Err)
+	}
+	require.Equal(t, 2*len(batch), jobs(t, s))
 	requireSound(t, s)
 }
 
@@ -164,12 +214,19 @@ func TestOverlappingBatchesAndSinglesMakeOneJobForEachKey(t *testing.T) {
 
 func TestABatchWhoseCommitIsNotAnsweredIsStoredOnce(t *testing.T) {
 	p, s, direct := behindProxy(t)
-	for name, lose := range map[string]*atomic.Int32{
-		"commit": &p.LoseCommits, "first answer": &p.LoseAnswers, "request": &p.LoseRequests,
+	for name, c := range map[string]struct {
+		lose  *atomic.Int32
+		batch []job.Submission
+	}{
+		"commit":                     {&p.LoseCommits, []job.Submission{submission(t), submission(t, keyed("commit")), submission(t)}},
+		"first answer":               {&p.LoseAnswers, []job.Submission{submission(t), submission(t, keyed("answer")), submission(t)}},
+		"request":                    {&p.LoseRequests, []job.Submission{submission(t), submission(t, keyed("request")), submission(t)}},
+		"first answer, without keys": {&p.LoseAnswers, submissions(t, insertRows+1)},
+		"request, without keys":      {&p.LoseRequests, submissions(t, insertRows+1)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := jobs(t, direct)
-			batch := []job.Submission{submission(t), submission(t, keyed(name)), submission(t)}
+			lose, batch := c.lose, c.batch
 			lose.Store(1)
 			for i, result := range submitAll(t, s, batch...) {
 				require.NoError(t, result.Err)
@@ -195,13 +252,21 @@ func TestABatchSentASecondTimeMakesNothingNew(t *testing.T) {
 	require.Equal(t, known, second[3].Receipt.ID)
 	require.Equal(t, len(batch), jobs(t, s))
 
+	without := append(submissions(t, insertRows), submission(t, func(j *job.Submission) { j.Hold = true }))
+	first = submitAll(t, s, without...)
+	for i, result := range submitAll(t, s, without...) {
+		require.NoError(t, result.Err)
+		require.Equal(t, first[i].Receipt, result.Receipt)
+	}
+	require.Equal(t, len(batch)+len(without), jobs(t, s))
+
 	twice := submission(t)
 	_, err := s.SubmitAll(t.Context(), []job.Submission{twice, submission(t), {
 		ID: twice.ID, Type: jobType, Tenant: job.DefaultTenant, IdempotencyKey: "k", Payload: twice.Payload,
 		MaxAttempts: 1, Timeout: aMinute,
 	}})
 	require.True(t, idTaken(err), "an id that two of a batch have: %v", err)
-	require.Equal(t, len(batch), jobs(t, s))
+	require.Equal(t, len(batch)+len(without), jobs(t, s))
 }
 
 func TestAHundredRacersWithOneKeyMakeOneJob(t *testing.T) {

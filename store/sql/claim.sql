@@ -3,9 +3,9 @@
 -- a position in one urgency up to, but not including, another urgency. The ranges
 -- leave out parts that are known to be claimed. While an old snapshot blocks vacuum,
 -- these contain only dead index entries, and may contain many.
--- $10 says how many jobs of each range to claim, at most. For several types, these are what
--- shares.sql has found, so that no row is locked but not claimed. A range with 0 must be
--- empty: otherwise, nothing is claimed.
+-- $10 says how many jobs of each range to claim, at most: $6 if they are all of one type, and
+-- otherwise what shares.sql has found, so that no row is locked but not claimed. A range
+-- with 0 must be empty: otherwise, nothing is locked or claimed.
 -- $9 contains enough new lease ids: gen_random_uuid would take a tenth of the time.
 -- Clock: the lease $8 starts at the moment of the claim, clock_timestamp(). now() is
 -- earlier than what the claim sees, and may be earlier than the end of the previous
@@ -22,7 +22,7 @@
 -- until there are enough jobs. The jobs are returned in any order.
 -- Fence: one more than the ledger's. The ledger gets it, and the attempt, when the
 -- lease ends: from its owner, or from a reaper if the job killed its owner.
--- Index: ready_pkey for each range; jobs_pkey; unsuccessful_attempts_pkey for jobs that
+-- Index: ready_pkey for each range, for those with 0 first; jobs_pkey; unsuccessful_attempts_pkey for jobs that
 -- are traced and tried again, as subqueries: a join would read it for all jobs.
 with ranges as (
     select *

@@ -1,6 +1,6 @@
 -- Find how many jobs of each range of the queue are among the $6 most urgent of all.
--- $1..$5 are the ranges: see claim.sql. There is a row for each that has any, in order,
--- with its place in $1..$5 from 1 on.
+-- $1..$5 are the ranges: see claim.sql. There is a row for each that has any of them, in
+-- order, with its place in $1..$5 from 1 on.
 -- Clock: none. Fence: none, it only reads.
 -- Locks: none. A job that a claimer has locked counts: the claim may roll back.
 -- Index: ready_pkey for each range.

@@ -123,6 +123,7 @@ func (r *run) fleetOf(ctx context.Context, size, jobs int) (err error) {
 		}
 		r.record(name, "idle: an orchestrator", "% of a core", w.ofACore(w.orchestrators)/float64(size))
 		r.record(name, "idle: statements", "/s", w.each(w.all.calls))
+		// A claim for several types that finds nothing is the search for their shares alone.
 		r.record(name, "idle: claims", "/s", w.each(w.of("claim").calls+w.of("shares").calls))
 		r.record(name, "idle: heartbeats", "/s", w.each(w.of("renew").calls))
 		r.record(name, "idle: NOTIFY", "/s", w.each(w.of("send_hint").calls))
