@@ -22,8 +22,9 @@
 -- until there are enough jobs. The jobs are returned in any order.
 -- Fence: one more than the ledger's. The ledger gets it, and the attempt, when the
 -- lease ends: from its owner, or from a reaper if the job killed its owner.
--- Index: ready_pkey for each range, for those with 0 first; jobs_pkey; unsuccessful_attempts_pkey for jobs that
--- are traced and tried again, as subqueries: a join would read it for all jobs.
+-- Index: ready_pkey for each range, for those with 0 first; jobs_pkey;
+-- unsuccessful_attempts_pkey for jobs that are traced and tried again, as subqueries: a
+-- join would read it for all jobs.
 with ranges as (
     select *
     from unnest($1::text[], $2::smallint[], $3::timestamptz[], $4::uuid[], $5::integer[], $10::integer[])
