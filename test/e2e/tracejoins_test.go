@@ -27,8 +27,10 @@ const (
 func isOneOfABatch(t *testing.T, over string) {
 	s := traced(t, over)
 	one := `{"jobType":"TRACE","payload":{}}`
+	keyed := strings.Replace(one, "{", `{"idempotencyKey":"k",`, 1)
 	for name, batch := range map[string]struct{ path, body, media, within string }{
-		"whole": {"/jobs/batch", "[" + one + "," + one + "," + one + "]", "application/json", "  postgresql begin\n  postgresql submit_unkeyed\n  postgresql commit\n"},
+		"whole": {"/jobs/batch", "[" + one + "," + one + "," + one + "]", "application/json", "  postgresql submit_unkeyed\n"},
+		"keyed": {"/jobs/batch", "[" + keyed + "," + one + "," + one + "]", "application/json", "  postgresql begin\n  postgresql submit\n  postgresql commit\n"},
 		"each":  {"/jobs/batch?atomic=false", "[" + one + "," + one + "," + one + "]", "application/json", ""},
 		"lines": {"/jobs/batch?atomic=false", one + "\n" + one + "\n" + one + "\n", "application/x-ndjson", ""},
 	} {
