@@ -12,6 +12,7 @@ import (
 // gathers. There is no timer. A lone item is flushed at once, and batches grow with
 // the load.
 type batcher[T any] struct {
+	// flush must not keep the batch, whose memory is used again.
 	flush func([]T)
 	most  int
 	added loop.Signal
@@ -19,6 +20,8 @@ type batcher[T any] struct {
 
 	mu      sync.Mutex
 	pending []T
+	// spare is memory for what is pending after the next take.
+	spare []T
 }
 
 func newBatcher[T any](most int, flush func([]T)) *batcher[T] {
@@ -33,9 +36,7 @@ func (b *batcher[T]) join(items ...T) {
 	select {
 	case b.turn <- struct{}{}:
 		defer b.yield() // also when the caller survives a panic of its flush
-		if batch := b.take(); len(batch) > 0 {
-			b.flush(batch)
-		}
+		b.flushPending()
 	default: // whoever flushes looks again when done
 	}
 }
@@ -44,21 +45,34 @@ func (b *batcher[T]) join(items ...T) {
 func (b *batcher[T]) run(ctx context.Context) {
 	for {
 		b.turn <- struct{}{}
-		for batch := b.take(); len(batch) > 0; batch = b.take() {
-			b.flush(batch)
-		}
+		b.flushAll()
 		b.yield()
 		select {
 		case <-b.added:
 		case <-ctx.Done():
 			b.turn <- struct{}{}
-			for batch := b.take(); len(batch) > 0; batch = b.take() {
-				b.flush(batch)
-			}
+			b.flushAll()
 			<-b.turn
 			return
 		}
 	}
+}
+
+// flushAll flushes until nothing is pending.
+func (b *batcher[T]) flushAll() {
+	for b.flushPending() {
+	}
+}
+
+// flushPending flushes one batch. It returns false if nothing is pending.
+func (b *batcher[T]) flushPending() bool {
+	batch := b.take()
+	if len(batch) == 0 {
+		return false
+	}
+	b.flush(batch)
+	b.reuse(batch)
+	return true
 }
 
 // yield ends a turn. Items that came in the meantime are left to run: their callers
@@ -89,12 +103,25 @@ func (b *batcher[T]) withdraw(matches func(T) bool) {
 func (b *batcher[T]) take() []T {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.pending) <= b.most {
-		batch := b.pending
-		b.pending = nil
-		return batch
+	batch := b.pending
+	switch {
+	case len(batch) == 0: // which keeps the spare memory
+	case len(batch) > b.most:
+		batch = batch[:b.most:b.most]
+		b.pending = b.pending[b.most:]
+	default:
+		b.pending, b.spare = b.spare, nil
 	}
-	batch := b.pending[:b.most:b.most]
-	b.pending = b.pending[b.most:]
 	return batch
+}
+
+// reuse keeps the memory of a batch that was flushed, unless it is much more than a batch needs.
+func (b *batcher[T]) reuse(batch []T) {
+	if cap(batch) > 2*b.most {
+		return
+	}
+	clear(batch)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.spare = batch[:0]
 }

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -133,7 +134,7 @@ func TestAFlushThatPanicsEndsItsTurn(t *testing.T) {
 		if batch[0] == 1 {
 			panic("once")
 		}
-		flushed <- batch
+		flushed <- slices.Clone(batch)
 	})
 	require.Panics(t, func() { b.join(1) })
 	b.join(2)
@@ -143,4 +144,23 @@ func TestAFlushThatPanicsEndsItsTurn(t *testing.T) {
 	case <-time.After(patience):
 		t.Fatal("nobody can flush any more")
 	}
+}
+
+func TestTheMemoryOfABatchIsUsedAgain(t *testing.T) {
+	var flushed [][]int
+	b := newBatcher(2, func(batch []int) { flushed = append(flushed, batch) })
+	b.join(1)
+	b.join(2)
+	b.put([]int{3, 4, 5})
+	b.flushAll()
+	require.Len(t, flushed, 4)
+	for _, batch := range flushed {
+		require.Equal(t, make([]int, len(batch)), batch, "nothing is kept alive")
+	}
+	b.flush = func([]int) {}
+	items := []int{6}
+	require.Zero(t, testing.AllocsPerRun(10, func() {
+		b.put(items)
+		b.flushAll()
+	}))
 }
