@@ -235,7 +235,7 @@ func targets(rows pgx.Rows, columns map[string]any) []any {
 type claimedRow struct {
 	jobID, leaseID                      pgtype.UUID
 	fence                               int64
-	jobType, tenant                     string
+	jobType, tenant                     postgres.SameText
 	payload                             []byte
 	attempt, maxAttempts, interruptions int32
 	crashes                             int16
@@ -268,8 +268,8 @@ func (r *claimedRow) columns() map[string]any {
 func (r *claimedRow) claimed() job.Claimed {
 	return job.Claimed{
 		Lease:         job.Lease{JobID: r.jobID.Bytes, ID: r.leaseID.Bytes, Fence: r.fence, Gated: r.gates != nil, Followed: r.followed.Bool},
-		Type:          r.jobType,
-		Tenant:        r.tenant,
+		Type:          string(r.jobType),
+		Tenant:        string(r.tenant),
 		Payload:       r.payload,
 		Attempt:       int(r.attempt),
 		MaxAttempts:   int(r.maxAttempts),

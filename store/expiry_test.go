@@ -204,7 +204,7 @@ func TestAnExpiryIsNotLostToAClaimThatIsGivenBack(t *testing.T) {
 	c := running(t, s)
 	lapse(t, s, 0, c.JobID)
 	released := as(c, job.Released)
-	commit := locked(t, s, sql.Text("release_claim"), releaseColumns([]job.Settlement{released})...)
+	commit := locked(t, s, sql.Text("release_claim"), releaseColumns([]*job.Settlement{&released})...)
 	lapsed, entries := expireJobs(t, s, 10)
 	require.Empty(t, lapsed)
 	require.Zero(t, entries, "the lease is locked")

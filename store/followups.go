@@ -72,9 +72,9 @@ func (s *Store) settleParents(
 	if len(indexes) == 0 {
 		return nil
 	}
-	part, leases := make([]job.Settlement, len(indexes)), make([]job.Lease, len(indexes))
+	part, leases := make([]*job.Settlement, len(indexes)), make([]job.Lease, len(indexes))
 	for i, index := range indexes {
-		part[i], leases[i] = batch[index], batch[index].Lease
+		part[i], leases[i] = &batch[index], batch[index].Lease
 	}
 	divided := func(parts ...[]int) error {
 		for _, part := range parts {
@@ -127,7 +127,7 @@ type settledTogether struct {
 //
 // The attempts end first: a follow-up may have the idempotency key of the job that submits
 // it, and is then a replay, or be unique while that job is open, which it no longer is.
-func (s *Store) settleTogether(ctx context.Context, part []job.Settlement) (done settledTogether, err error) {
+func (s *Store) settleTogether(ctx context.Context, part []*job.Settlement) (done settledTogether, err error) {
 	for range mostInsertions {
 		if done, err = s.settleOnce(ctx, part); !errors.Is(err, errNoHolder) {
 			break
@@ -136,7 +136,7 @@ func (s *Store) settleTogether(ctx context.Context, part []job.Settlement) (done
 	return done, err
 }
 
-func (s *Store) settleOnce(ctx context.Context, part []job.Settlement) (settledTogether, error) {
+func (s *Store) settleOnce(ctx context.Context, part []*job.Settlement) (settledTogether, error) {
 	return postgres.Write(ctx, s.db.Worker, "settle with follow-ups", func(ctx context.Context, conn *pgx.Conn) (settledTogether, error) {
 		done := settledTogether{leases: make(map[[16]byte]struct{}, len(part)), submitted: make([][]job.Submitted, len(part))}
 		tx, err := conn.Begin(ctx)

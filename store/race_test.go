@@ -35,7 +35,7 @@ func TestAReaperPassesByWhatIsBeingSettled(t *testing.T) {
 	s := open(t)
 	c := running(t, s)
 	expire(t, s, c.Lease)
-	commit := locked(t, s, sql.Text("succeed"), succeedColumns([]job.Settlement{as(c, job.Success)})...)
+	commit := locked(t, s, sql.Text("succeed"), succeedColumns([]*job.Settlement{new(as(c, job.Success))})...)
 	require.Empty(t, reap(t, s, 10), "it neither waits nor takes over")
 	commit()
 	require.Empty(t, reap(t, s, 10))
@@ -59,7 +59,7 @@ func TestASettleBehindTheReapersOwnSettleIsLost(t *testing.T) {
 	expire(t, s, c.Lease)
 	taken := c
 	taken.Lease = reap(t, s, 1)[0].Lease
-	commit := locked(t, s, sql.Text("retry"), retryColumns([]job.Settlement{as(taken, job.LeaseExpired)})...)
+	commit := locked(t, s, sql.Text("retry"), retryColumns([]*job.Settlement{new(as(taken, job.LeaseExpired))})...)
 	require.Equal(t, []job.SettleResult{job.Lost}, settle(t, s, as(c, job.Success)), "it does not even wait")
 	commit()
 	require.Equal(t, []job.SettleResult{job.Lost}, settle(t, s, as(c, job.Success)))
@@ -76,7 +76,7 @@ func TestASettlementBehindItselfIsSettledOnce(t *testing.T) {
 		if verb.to == job.Queued {
 			settlement.Attempt = 0
 		}
-		commit := locked(t, s, sql.Text(verb.statement), verb.columns([]job.Settlement{settlement})...)
+		commit := locked(t, s, sql.Text(verb.statement), verb.columns([]*job.Settlement{&settlement})...)
 		wait := after(func() []job.SettleResult { return tryToSettle(t, s, settlement) })
 		awaitBlocked(t, s, 1)
 		commit()
@@ -91,7 +91,7 @@ func TestACancelBehindARetryFindsTheJobWaiting(t *testing.T) {
 	c := running(t, s)
 	settlement := as(c, job.Failure)
 	settlement.Delay = time.Hour
-	commit := locked(t, s, sql.Text("retry"), retryColumns([]job.Settlement{settlement})...)
+	commit := locked(t, s, sql.Text("retry"), retryColumns([]*job.Settlement{&settlement})...)
 	wait := after(func() error {
 		_, err := s.Cancel(context.Background(), c.JobID)
 		return err

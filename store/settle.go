@@ -45,7 +45,7 @@ func (s *Store) Settle(ctx context.Context, batch []job.Settlement) ([]job.Settl
 type settleVerb struct {
 	statement string
 	to        job.State
-	columns   func([]job.Settlement) []any
+	columns   func([]*job.Settlement) []any
 }
 
 var settleVerbs = []settleVerb{
@@ -58,7 +58,7 @@ var settleVerbs = []settleVerb{
 
 // statementFor is the statement for the settlements. All but succeed are rare enough to do
 // without a second one for jobs with gates and jobs that are followed.
-func (v settleVerb) statementFor(part []job.Settlement) string {
+func (v settleVerb) statementFor(part []*job.Settlement) string {
 	if v.to == job.Succeeded && !allPlain(part) {
 		return "succeed_gated"
 	}
@@ -66,13 +66,8 @@ func (v settleVerb) statementFor(part []job.Settlement) string {
 }
 
 // allPlain reports whether nobody but the ledger needs to know of the settlements.
-func allPlain(batch []job.Settlement) bool {
-	for i := range batch {
-		if batch[i].Gated || batch[i].Followed {
-			return false
-		}
-	}
-	return true
+func allPlain(batch []*job.Settlement) bool {
+	return !slices.ContainsFunc(batch, func(s *job.Settlement) bool { return s.Gated || s.Followed })
 }
 
 // settleAs writes the settlements at the indexes with one verb. It halves them as
@@ -83,9 +78,9 @@ func (s *Store) settleAs(ctx context.Context, verb settleVerb, batch []job.Settl
 	}
 	// Every statement takes its locks in the order of the jobs.
 	slices.SortFunc(indexes, func(a, b int) int { return bytes.Compare(batch[a].JobID[:], batch[b].JobID[:]) })
-	part := make([]job.Settlement, len(indexes))
+	part := make([]*job.Settlement, len(indexes)) // which are large
 	for i, index := range indexes {
-		part[i] = batch[index]
+		part[i] = &batch[index]
 	}
 	written, err := s.changedIDs(ctx, verb.statementFor(part), verb.columns(part)...)
 	switch {
@@ -188,45 +183,45 @@ func milliseconds(t job.SinceClaim) pgtype.Int4 {
 	return pgtype.Int4{Int32: int32(min(t.Time.Milliseconds(), math.MaxInt32)), Valid: t.Known}
 }
 
-func leaseOfSettlement(s job.Settlement) job.Lease { return s.Lease }
+func leaseOfSettlement(s *job.Settlement) job.Lease { return s.Lease }
 
-func succeedColumns(batch []job.Settlement) []any {
+func succeedColumns(batch []*job.Settlement) []any {
 	return append(leaseColumns(batch, leaseOfSettlement),
-		postgres.Column(batch, func(s job.Settlement) pgtype.Text { return postgres.Document(s.Result) }),
-		postgres.Column(batch, func(s job.Settlement) pgtype.Text { return postgres.Text(s.Plugin) }),
-		postgres.Column(batch, func(s job.Settlement) pgtype.Text { return postgres.Text(s.Version) }),
-		postgres.Column(batch, func(s job.Settlement) pgtype.Text { return postgres.Text(s.SpanID) }),
-		postgres.Column(batch, func(s job.Settlement) pgtype.Int4 { return milliseconds(s.Began) }))
+		postgres.Column(batch, func(s *job.Settlement) pgtype.Text { return postgres.Document(s.Result) }),
+		postgres.Column(batch, func(s *job.Settlement) pgtype.Text { return postgres.Text(s.Plugin) }),
+		postgres.Column(batch, func(s *job.Settlement) pgtype.Text { return postgres.Text(s.Version) }),
+		postgres.Column(batch, func(s *job.Settlement) pgtype.Text { return postgres.Text(s.SpanID) }),
+		postgres.Column(batch, func(s *job.Settlement) pgtype.Int4 { return milliseconds(s.Began) }))
 }
 
-func unsuccessfulColumns(batch []job.Settlement) []any {
+func unsuccessfulColumns(batch []*job.Settlement) []any {
 	return append(leaseColumns(batch, leaseOfSettlement),
-		postgres.Column(batch, func(s job.Settlement) pgtype.Text { return postgres.Text(s.Plugin) }),
-		postgres.Column(batch, func(s job.Settlement) pgtype.Text { return postgres.Text(s.Version) }),
-		postgres.Column(batch, func(s job.Settlement) pgtype.Text { return postgres.Text(s.SpanID) }),
-		postgres.Column(batch, func(s job.Settlement) string { return string(s.Kind) }),
-		postgres.Column(batch, func(s job.Settlement) pgtype.Text { return postgres.Text(s.Code) }),
-		postgres.Column(batch, func(s job.Settlement) pgtype.Text { return postgres.Text(s.Error) }),
-		postgres.Column(batch, func(s job.Settlement) pgtype.Text { return postgres.Text(s.Stack) }),
-		postgres.Column(batch, func(s job.Settlement) int32 { return int32(s.Number) }),
-		postgres.Column(batch, func(s job.Settlement) int32 { return int32(s.Attempt) }),
-		postgres.Column(batch, func(s job.Settlement) int32 { return int32(s.Interruptions) }),
-		postgres.Column(batch, func(s job.Settlement) int32 { return int32(s.Crashes) }),
-		postgres.Column(batch, func(s job.Settlement) pgtype.Int4 { return milliseconds(s.Began) }),
-		postgres.Column(batch, func(s job.Settlement) pgtype.Int4 { return milliseconds(s.Done) }))
+		postgres.Column(batch, func(s *job.Settlement) pgtype.Text { return postgres.Text(s.Plugin) }),
+		postgres.Column(batch, func(s *job.Settlement) pgtype.Text { return postgres.Text(s.Version) }),
+		postgres.Column(batch, func(s *job.Settlement) pgtype.Text { return postgres.Text(s.SpanID) }),
+		postgres.Column(batch, func(s *job.Settlement) string { return string(s.Kind) }),
+		postgres.Column(batch, func(s *job.Settlement) pgtype.Text { return postgres.Text(s.Code) }),
+		postgres.Column(batch, func(s *job.Settlement) pgtype.Text { return postgres.Text(s.Error) }),
+		postgres.Column(batch, func(s *job.Settlement) pgtype.Text { return postgres.Text(s.Stack) }),
+		postgres.Column(batch, func(s *job.Settlement) int32 { return int32(s.Number) }),
+		postgres.Column(batch, func(s *job.Settlement) int32 { return int32(s.Attempt) }),
+		postgres.Column(batch, func(s *job.Settlement) int32 { return int32(s.Interruptions) }),
+		postgres.Column(batch, func(s *job.Settlement) int32 { return int32(s.Crashes) }),
+		postgres.Column(batch, func(s *job.Settlement) pgtype.Int4 { return milliseconds(s.Began) }),
+		postgres.Column(batch, func(s *job.Settlement) pgtype.Int4 { return milliseconds(s.Done) }))
 }
 
-func releaseColumns(batch []job.Settlement) []any {
+func releaseColumns(batch []*job.Settlement) []any {
 	return append(unsuccessfulColumns(batch),
-		postgres.Column(batch, func(s job.Settlement) bool { return s.Started }))
+		postgres.Column(batch, func(s *job.Settlement) bool { return s.Started }))
 }
 
-func deadColumns(batch []job.Settlement) []any {
+func deadColumns(batch []*job.Settlement) []any {
 	return append(unsuccessfulColumns(batch),
-		postgres.Column(batch, func(s job.Settlement) string { return job.Fingerprint(s.Code, s.Error) }))
+		postgres.Column(batch, func(s *job.Settlement) string { return job.Fingerprint(s.Code, s.Error) }))
 }
 
-func retryColumns(batch []job.Settlement) []any {
+func retryColumns(batch []*job.Settlement) []any {
 	return append(unsuccessfulColumns(batch),
-		postgres.Column(batch, func(s job.Settlement) pgtype.Interval { return postgres.Interval(s.Delay) }))
+		postgres.Column(batch, func(s *job.Settlement) pgtype.Interval { return postgres.Interval(s.Delay) }))
 }

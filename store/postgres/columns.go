@@ -18,7 +18,33 @@ func Column[T, V any](batch []T, value func(T) V) pgtype.ArrayGetter {
 	if _, ok := any(new(V)).(driver.Valuer); ok {
 		return Pointers[V](values)
 	}
+	if texts, ok := any(values).([]string); ok {
+		return textArray(texts)
+	}
 	return pgtype.FlatArray[V](values)
+}
+
+// textArray is an array of texts, or of values of an enum. It encodes each in place.
+type textArray []string
+
+// Dimensions implements pgtype.ArrayGetter.
+func (a textArray) Dimensions() []pgtype.ArrayDimension { return oneDimension(len(a)) }
+
+// Index implements pgtype.ArrayGetter.
+func (a textArray) Index(i int) any { return (*textElement)(&a[i]) }
+
+// IndexType implements pgtype.ArrayGetter.
+func (a textArray) IndexType() any { return new(textElement) }
+
+type textElement string
+
+// TextValue implements pgtype.TextValuer. It is never null.
+func (e *textElement) TextValue() (pgtype.Text, error) {
+	return pgtype.Text{String: string(*e), Valid: true}, nil
+}
+
+func oneDimension(length int) []pgtype.ArrayDimension {
+	return []pgtype.ArrayDimension{{Length: int32(length), LowerBound: 1}} //nolint:gosec // batches are small
 }
 
 // Pointers is an array of pgtype's structs. It encodes each in place;
@@ -28,9 +54,7 @@ type Pointers[V any] []V
 var _ pgtype.ArrayGetter = Pointers[pgtype.UUID]{}
 
 // Dimensions implements pgtype.ArrayGetter.
-func (p Pointers[V]) Dimensions() []pgtype.ArrayDimension {
-	return []pgtype.ArrayDimension{{Length: int32(len(p)), LowerBound: 1}} //nolint:gosec // batches are small
-}
+func (p Pointers[V]) Dimensions() []pgtype.ArrayDimension { return oneDimension(len(p)) }
 
 // Index implements pgtype.ArrayGetter.
 func (p Pointers[V]) Index(i int) any { return &p[i] }
@@ -50,6 +74,18 @@ func RowToUUID() pgx.RowToFunc[[16]byte] {
 		err := row.Scan(into...)
 		return *id, err
 	}
+}
+
+// SameText is for a column of texts that are mostly the same in all rows, if these are read into
+// the same place: it keeps the last one. It is empty for null.
+type SameText string
+
+// ScanBytes implements pgtype.BytesScanner.
+func (t *SameText) ScanBytes(text []byte) error {
+	if string(text) != string(*t) {
+		*t = SameText(text)
+	}
+	return nil
 }
 
 // Text is null for the empty string.
