@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/protocol"
 )
 
 // attempt is one start on a session's stream.
@@ -23,6 +24,9 @@ type attempt struct {
 	lease lease
 	// unsent belongs to the outbox.
 	unsent unsent
+
+	// success is the outcome if the handler succeeds.
+	success protocol.Success
 
 	mu        sync.Mutex
 	asked     error
@@ -53,7 +57,7 @@ func (a *attempt) run() {
 	}()
 	result, err := a.handler(&a.lifetime, a)
 	if err == nil {
-		ended = resultOutcome(result)
+		ended = a.success.Outcome(a.start.GetHandle(), result)
 		return
 	}
 	a.logReason(err)

@@ -1,7 +1,6 @@
 package plugin
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -17,11 +16,6 @@ const (
 	maxMessage = 32 << 10
 	maxStack   = 32 << 10
 )
-
-// resultOutcome is the outcome of a function that has returned no error.
-func resultOutcome(result json.RawMessage) *handlerv1.Outcome {
-	return new(protocol.Success).Outcome(0, result) // the session adds the handle
-}
 
 // errorOutcome translates the error that a handler's function has returned. asked is why the
 // orchestrator asked it to stop, nil if it did not, and cause why its context ended.

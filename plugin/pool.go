@@ -7,8 +7,9 @@ import (
 	"sync/atomic"
 )
 
-// maxIdle bounds the goroutines of a pool that wait for something to do.
-const maxIdle = 200
+// maxIdle bounds the goroutines of a pool that wait for something to do. A message can start
+// hundreds of attempts.
+const maxIdle = 1000
 
 // task is what a pool runs.
 type task interface{ run() }

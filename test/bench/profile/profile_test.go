@@ -19,13 +19,19 @@ func TestASampleBelongsToTheFirstPartThatMatches(t *testing.T) {
 			"github.com/holdfast-jobs/holdfast/runtime.(*path).finish", "github.com/holdfast-jobs/holdfast/plugin/host/internal/connection.(*Process).finish",
 		}},
 		{"orchestrator", "claim: decoding rows", []string{
-			"runtime.mallocgc", "github.com/holdfast-jobs/holdfast/store.(*Store).take.func1.1", "github.com/holdfast-jobs/holdfast/store.(*Store).Claim",
+			"runtime.mallocgc", "github.com/holdfast-jobs/holdfast/store.claimShares.func1", "github.com/holdfast-jobs/holdfast/store.(*Store).claimInOrder.func1",
 		}},
 		{"orchestrator", "start: encoding, sending", []string{
 			"google.golang.org/protobuf/proto.MarshalOptions.size", "google.golang.org/grpc.(*clientStream).SendMsg",
 			"github.com/holdfast-jobs/holdfast/plugin/host/internal/connection.(*Process).send",
 		}},
 		{"orchestrator", "everything else", []string{"main.main"}},
+		{"orchestrator", "claim: statement, lease ids", []string{
+			"github.com/jackc/pgx/v5.(*Conn).Query", "github.com/holdfast-jobs/holdfast/store.claimShares", "github.com/holdfast-jobs/holdfast/store.(*Store).claimInOrder.func1",
+		}},
+		{"handlers", "start: decoding", []string{
+			"runtime.newobject", "github.com/holdfast-jobs/holdfast/plugin.readStart", "github.com/holdfast-jobs/holdfast/plugin.startsCodec.Unmarshal",
+		}},
 		{"handlers", "contexts", []string{
 			"runtime.newobject", "context.WithCancelCause", "github.com/holdfast-jobs/holdfast/plugin.(*session).begin",
 		}},

@@ -73,7 +73,7 @@ func (q *Queue) Extend(handle uint64, until time.Time) {
 // are sent as the time that is left from now.
 func (q *Queue) Messages(now time.Time) iter.Seq[*handlerv1.WorkRequest] {
 	return func(yield func(*handlerv1.WorkRequest) bool) {
-		message, size := &handlerv1.WorkRequest{}, 0
+		message, size := &handlerv1.WorkRequest{Starts: make([]*handlerv1.Start, 0, len(q.starts))}, 0
 		for _, queued := range q.starts {
 			bytes := StartBytes(queued.start)
 			if size > 0 && size+bytes > messageBytes {
