@@ -23,9 +23,9 @@ func TestAnEstimateAddsUp(t *testing.T) {
 	require.InDelta(t, 1.2*2_592_000_000*3449+4<<30, float64(e.Disk), 1e3)
 	require.InDelta(t, 1000*(3627+113), e.WAL, 1)
 	require.InDelta(t, 1.5*e.WAL, e.MostWAL, 1)
-	require.InDelta(t, 1000*(1.8*65+4.5)/1e6, e.DatabaseCores.Batches, 1e-9)
-	require.InDelta(t, 1000*(1.8*142+4.5)/1e6, e.DatabaseCores.Single, 1e-9)
-	require.InDelta(t, 0.0346, e.ProgramCores.Batches, 1e-9)
+	require.InDelta(t, 1000*(1.8*70.4+4.5)/1e6, e.DatabaseCores.Batches, 1e-9)
+	require.InDelta(t, 1000*(1.8*132+4.5)/1e6, e.DatabaseCores.Single, 1e-9)
+	require.InDelta(t, 0.034, e.ProgramCores.Batches, 1e-9)
 	require.Equal(t, 48, e.Connections)
 }
 
@@ -49,7 +49,7 @@ func TestAnEstimateNeverOverflows(t *testing.T) {
 	require.Positive(t, e.Ledger)
 	require.Greater(t, e.Disk, e.Ledger)
 	require.Equal(t, 240_000, e.Connections)
-	require.Contains(t, fmt.Sprint(e.Remarks(most)), "More than 18710 jobs a second")
+	require.Contains(t, fmt.Sprint(e.Remarks(most)), "More than 17559 jobs a second")
 	require.Contains(t, fmt.Sprint(e.Remarks(most)), "32 TiB")
 }
 
