@@ -22,6 +22,8 @@ type batcher[T any] struct {
 	pending []T
 	// spare is memory for what is pending after the next take.
 	spare []T
+	// divided says that pending is what is left of more than fits into a batch.
+	divided bool
 }
 
 func newBatcher[T any](most int, flush func([]T)) *batcher[T] {
@@ -66,12 +68,14 @@ func (b *batcher[T]) flushAll() {
 
 // flushPending flushes one batch. It returns false if nothing is pending.
 func (b *batcher[T]) flushPending() bool {
-	batch := b.take()
+	batch, whole := b.take()
 	if len(batch) == 0 {
 		return false
 	}
 	b.flush(batch)
-	b.reuse(batch)
+	if whole {
+		b.reuse(batch)
+	}
 	return true
 }
 
@@ -100,19 +104,21 @@ func (b *batcher[T]) withdraw(matches func(T) bool) {
 	b.pending = slices.DeleteFunc(b.pending, matches)
 }
 
-func (b *batcher[T]) take() []T {
+// take takes a batch, and says whether it is all that there is of its memory.
+func (b *batcher[T]) take() (batch []T, whole bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	batch := b.pending
+	batch = b.pending
 	switch {
 	case len(batch) == 0: // which keeps the spare memory
+		return nil, false
 	case len(batch) > b.most:
-		batch = batch[:b.most:b.most]
-		b.pending = b.pending[b.most:]
-	default:
-		b.pending, b.spare = b.spare, nil
+		b.pending, b.divided = batch[b.most:], true
+		return batch[:b.most:b.most], false
 	}
-	return batch
+	whole = !b.divided
+	b.pending, b.spare, b.divided = b.spare, nil, false
+	return batch, whole
 }
 
 // reuse keeps the memory of a batch that was flushed, unless it is much more than a batch needs.

@@ -147,20 +147,26 @@ func TestAFlushThatPanicsEndsItsTurn(t *testing.T) {
 }
 
 func TestTheMemoryOfABatchIsUsedAgain(t *testing.T) {
-	var flushed [][]int
-	b := newBatcher(2, func(batch []int) { flushed = append(flushed, batch) })
+	var flushed []int
+	b := newBatcher(2, func(batch []int) { flushed = batch })
 	b.join(1)
-	b.join(2)
-	b.put([]int{3, 4, 5})
-	b.flushAll()
-	require.Len(t, flushed, 4)
-	for _, batch := range flushed {
-		require.Equal(t, make([]int, len(batch)), batch, "nothing is kept alive")
-	}
+	require.Equal(t, []int{0}, flushed, "nothing is kept alive")
 	b.flush = func([]int) {}
-	items := []int{6}
+	items := []int{2}
 	require.Zero(t, testing.AllocsPerRun(10, func() {
 		b.put(items)
 		b.flushAll()
 	}))
+}
+
+func TestTheMemoryOfManyBatchesIsNotKept(t *testing.T) {
+	b := newBatcher(2, func([]int) {})
+	b.put(make([]int, 99))
+	b.flushAll()
+	require.Nil(t, b.pending)
+	require.Nil(t, b.spare, "not a part of it either")
+	b.put([]int{1})
+	b.flushAll()
+	require.LessOrEqual(t, cap(b.spare), 2)
+	require.NotNil(t, b.spare)
 }
