@@ -119,26 +119,19 @@ func readStart(data []byte, last *handlerv1.Start) *handlerv1.Start {
 		}
 		data = data[n+m:]
 	}
+	var buffer [80]byte
+	idAndTime := string(append(append(buffer[:0], values[jobIDField]...), values[createdAtField]...))
+	idEnds := len(values[jobIDField])
 	start := &handlerv1.Start{
 		Handle: numbers[handleField], Attempt: uint32(numbers[attemptField]), MaxAttempts: uint32(numbers[maxAttemptsField]),
 		Fence: int64(numbers[fenceField]), TimeoutMs: numbers[timeoutField], LeaseMs: numbers[leaseField],
+		JobId: idAndTime[:idEnds], CreatedAt: idAndTime[idEnds:],
 		JobType: textLike(last.GetJobType(), values[jobTypeField]), Tenant: textLike(last.GetTenant(), values[tenantField]),
 		Payload: bytes.Clone(values[payloadField]), Checkpoint: bytes.Clone(values[checkpointField]),
+		Traceparent: string(values[traceParentField]), Tracestate: string(values[traceStateField]), Baggage: string(values[baggageField]),
 	}
-	// The other texts are parts of one string.
-	var buffer [256]byte
-	all := buffer[:0]
-	own := [...]int{jobIDField, createdAtField, traceParentField, traceStateField, baggageField}
-	for _, field := range own {
-		all = append(all, values[field]...)
-	}
-	text := string(all)
-	for i, into := range [len(own)]*string{&start.JobId, &start.CreatedAt, &start.Traceparent, &start.Tracestate, &start.Baggage} {
-		length := len(values[own[i]])
-		*into, text = text[:length], text[length:]
-	}
-	for _, one := range [...]string{start.JobType, start.Tenant, start.JobId, start.CreatedAt, start.Traceparent, start.Tracestate, start.Baggage} {
-		if !utf8.ValidString(one) {
+	for _, text := range [...]string{start.JobId, start.CreatedAt, start.JobType, start.Tenant, start.Traceparent, start.Tracestate, start.Baggage} {
+		if !utf8.ValidString(text) {
 			return nil // the generated code says what is wrong
 		}
 	}

@@ -78,7 +78,7 @@ func (s *Store) settleAs(ctx context.Context, verb settleVerb, batch []job.Settl
 	}
 	// Every statement takes its locks in the order of the jobs.
 	slices.SortFunc(indexes, func(a, b int) int { return bytes.Compare(batch[a].JobID[:], batch[b].JobID[:]) })
-	part := make([]*job.Settlement, len(indexes)) // which are large
+	part := make([]*job.Settlement, len(indexes)) // a settlement is large
 	for i, index := range indexes {
 		part[i] = &batch[index]
 	}

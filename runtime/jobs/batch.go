@@ -110,7 +110,7 @@ func (b *batcher[T]) take() (batch []T, whole bool) {
 	defer b.mu.Unlock()
 	batch = b.pending
 	switch {
-	case len(batch) == 0: // which keeps the spare memory
+	case len(batch) == 0: // The spare memory stays.
 		return nil, false
 	case len(batch) > b.most:
 		b.pending, b.divided = batch[b.most:], true

@@ -198,7 +198,7 @@ func TestTheLogBetweenTwoCheckpointsIsKnown(t *testing.T) {
 func TestACheckThatTakesTooLongIsAWarning(t *testing.T) {
 	d, url := open(t)
 	before := setup
-	setup = strings.Replace(setup, "100s", "50ms", 1)
+	setup = strings.Replace(setup, "100s", "2s", 1)
 	t.Cleanup(func() { setup = before })
 	conn := connect(t, url)
 	exec(t, conn, "begin")

@@ -10,14 +10,20 @@ import (
 )
 
 func TestTextsAreEncodedInPlaceAsPgxWould(t *testing.T) {
+	const enum, arrayOfEnum = 100_000, 100_001
 	known := pgtype.NewMap()
-	for _, texts := range [][]string{{}, {""}, {"a", "", "ä\"{,}"}} {
-		want, err := known.Encode(pgtype.TextArrayOID, pgtype.BinaryFormatCode, pgtype.FlatArray[string](texts), nil)
-		require.NoError(t, err)
-		column := postgres.Column(texts, func(text string) string { return text })
-		got, err := known.Encode(pgtype.TextArrayOID, pgtype.BinaryFormatCode, column, nil)
-		require.NoError(t, err)
-		require.Equal(t, want, got, "%q", texts)
+	ofEnum := &pgtype.Type{Name: "mood", OID: enum, Codec: &pgtype.EnumCodec{}}
+	known.RegisterType(ofEnum)
+	known.RegisterType(&pgtype.Type{Name: "_mood", OID: arrayOfEnum, Codec: &pgtype.ArrayCodec{ElementType: ofEnum}})
+	for _, oid := range []uint32{pgtype.TextArrayOID, arrayOfEnum} {
+		for _, texts := range [][]string{{}, {""}, {"a", "", "ä\"{,}"}} {
+			want, err := known.Encode(oid, pgtype.BinaryFormatCode, pgtype.FlatArray[string](texts), nil)
+			require.NoError(t, err)
+			column := postgres.Column(texts, func(text string) string { return text })
+			got, err := known.Encode(oid, pgtype.BinaryFormatCode, column, nil)
+			require.NoError(t, err)
+			require.Equal(t, want, got, "%q", texts)
+		}
 	}
 }
 
