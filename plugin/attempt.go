@@ -57,7 +57,7 @@ func (a *attempt) run() {
 	}()
 	result, err := a.handler(&a.lifetime, a)
 	if err == nil {
-		ended = a.success.Outcome(a.start.GetHandle(), result)
+		ended = a.success.Outcome(0, result) // finish adds the handle
 		return
 	}
 	a.logReason(err)

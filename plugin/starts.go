@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/protocol"
 )
 
 // startsCodec is gRPC's own codec, except for requests of readStarts.
@@ -35,7 +36,7 @@ func (c startsCodec) Unmarshal(data mem.BufferSlice, v any) error {
 // startsField is WorkRequest.starts.
 const startsField = 1
 
-// These are the fields of a start that are read here.
+// These are the fields of a start that are read here, by their numbers in handler.proto.
 const (
 	handleField = iota + 1
 	jobIDField
@@ -61,7 +62,7 @@ const (
 func readStarts(data []byte) ([]*handlerv1.Start, bool) {
 	count := 0
 	for rest := data; len(rest) > 0; count++ {
-		_, n := cutStart(rest)
+		_, n := protocol.CutField(rest, startsField)
 		if n < 0 {
 			return nil, false
 		}
@@ -70,27 +71,13 @@ func readStarts(data []byte) ([]*handlerv1.Start, bool) {
 	starts := make([]*handlerv1.Start, count)
 	var last *handlerv1.Start
 	for i := range starts {
-		content, n := cutStart(data)
+		content, n := protocol.CutField(data, startsField)
 		if last = readStart(content, last); last == nil {
 			return nil, false
 		}
 		starts[i], data = last, data[n:]
 	}
 	return starts, true
-}
-
-// cutStart returns the content of the start that the data begin with, and where it ends; a
-// negative number if they do not begin with one.
-func cutStart(data []byte) (content []byte, end int) {
-	number, kind, n := protowire.ConsumeTag(data)
-	if n < 0 || number != startsField || kind != protowire.BytesType {
-		return nil, -1
-	}
-	content, m := protowire.ConsumeBytes(data[n:])
-	if m < 0 {
-		return nil, -1
-	}
-	return content, n + m
 }
 
 // readStart decodes a start that has no other fields than those above; nil if it has. last is

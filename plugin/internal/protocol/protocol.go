@@ -1,5 +1,6 @@
 // Package protocol has the constants on which both ends of the plugin protocol must
-// agree and which the .proto file cannot state.
+// agree and which the .proto file cannot state, and what both need to read and write
+// the hot messages.
 package protocol
 
 // Version is the protocol's version, negotiated in go-plugin's handshake. It

@@ -21,7 +21,7 @@ const (
 func readSuccesses(data []byte) *handlerv1.WorkResponse {
 	count := 0
 	for rest := data; len(rest) > 0; count++ {
-		outcome, n := cut(rest, outcomesField)
+		outcome, n := protocol.CutField(rest, outcomesField)
 		if _, _, ok := plainSuccess(outcome); n < 0 || !ok {
 			return nil
 		}
@@ -30,7 +30,7 @@ func readSuccesses(data []byte) *handlerv1.WorkResponse {
 	successes := make([]protocol.Success, count)
 	message := &handlerv1.WorkResponse{Outcomes: make([]*handlerv1.Outcome, count)}
 	for i := range message.Outcomes {
-		outcome, n := cut(data, outcomesField)
+		outcome, n := protocol.CutField(data, outcomesField)
 		handle, result, _ := plainSuccess(outcome)
 		message.Outcomes[i] = successes[i].Outcome(handle, bytes.Clone(result))
 		data = data[n:]
@@ -50,27 +50,13 @@ func plainSuccess(data []byte) (handle uint64, result []byte, ok bool) {
 		return 0, nil, false
 	}
 	data = data[n+m:]
-	succeeded, n := cut(data, succeededField)
+	succeeded, n := protocol.CutField(data, succeededField)
 	if n != len(data) {
 		return 0, nil, false
 	}
 	if len(succeeded) == 0 {
 		return handle, nil, true
 	}
-	result, n = cut(succeeded, resultField)
+	result, n = protocol.CutField(succeeded, resultField)
 	return handle, result, n == len(succeeded)
-}
-
-// cut returns the content of the field at the start of the data, and where it ends; a negative
-// number if that is another field, or no field.
-func cut(data []byte, field protowire.Number) (content []byte, end int) {
-	number, kind, n := protowire.ConsumeTag(data)
-	if n < 0 || number != field || kind != protowire.BytesType {
-		return nil, -1
-	}
-	content, m := protowire.ConsumeBytes(data[n:])
-	if m < 0 {
-		return nil, -1
-	}
-	return content, n + m
 }
