@@ -32,6 +32,7 @@ type attempt struct {
 	began       time.Time // zero while it waits for a slot
 	run         job.Run   // nil until the handler was started
 	provenUntil time.Time
+	keptUntil   time.Time        // when its lease is to be named again; zero while it is not kept
 	stopped     job.CancelReason // empty while the handler may go on
 	canceling   bool             // the job's cancel was requested
 	done        bool
@@ -223,11 +224,14 @@ func (a *attempt) fence(now time.Time, askBefore, killBefore time.Duration) {
 	}
 }
 
-// proven records that the lease is known to be held until then.
-func (a *attempt) proven(until, now time.Time) {
+// proven records that the lease is known to be held until then, and whether it is kept from now on.
+func (a *attempt) proven(until, now time.Time, kept bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.provenUntil = until
+	if kept && a.keptUntil.IsZero() {
+		a.keptUntil = now.Add(keptFor)
+	}
 	if a.run != nil && !a.done {
 		a.run.Extend(until.Sub(now))
 	}
@@ -269,6 +273,31 @@ func (a *attempt) Finished(outcome job.Outcome) {
 func (a *attempt) lease() job.Lease {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	return a.leaseLocked()
+}
+
+// toName is the lease if a heartbeat must name it.
+func (a *attempt) toName(now time.Time) (lease job.Lease, ok bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if now.Before(a.keptUntil) {
+		return job.Lease{}, false
+	}
+	a.keptUntil = time.Time{}
+	return a.leaseLocked(), true
+}
+
+// unkeep has the next heartbeat name the lease. It returns false if the last one did; or if the attempt has
+// ended, since then it may just have been settled.
+func (a *attempt) unkeep() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	kept := !a.keptUntil.IsZero()
+	a.keptUntil = time.Time{}
+	return kept && !a.done
+}
+
+func (a *attempt) leaseLocked() job.Lease {
 	lease := a.claimed.Lease
 	if !a.began.IsZero() {
 		lease.Began = a.sinceClaim(a.began)

@@ -54,9 +54,9 @@ func TestAnOutageAtTheEndOfCrashHoldsChargesNobody(t *testing.T) {
 	launch(t, openAt(t, p.URL), s, leasing(lease), expiring)
 	launch(t, db, supervise(t), leasing(lease)) // its reaper can take over what expires
 	awaitRun(t, s, 3)
-	began := ask[time.Time](t, db, "select min(expires_at) from leases")
+	began := ask[time.Time](t, db, "select min(at) from "+expiries)
 	await(t, func() bool {
-		return ask[bool](t, db, "select min(expires_at) > $1::timestamptz + interval '9 s' from leases", began)
+		return ask[bool](t, db, "select min(at) > $1::timestamptz + interval '9 s' from "+expiries, began)
 	},
 		"the leases are renewed twice, so that they outlast the outage by more than half of their time")
 	p.Down.Store(true)

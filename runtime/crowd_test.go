@@ -195,7 +195,7 @@ func (s *idleStore) Claim(context.Context, string, []string, int, time.Duration)
 	return nil, nil
 }
 
-func (s *idleStore) Renew(context.Context, string, []job.Lease, time.Duration) ([]job.Renewed, error) {
+func (s *idleStore) Renew(context.Context, string, []job.Lease, []job.LeaseID, time.Duration) ([]job.Renewed, error) {
 	s.count("renew")
 	return nil, nil
 }

@@ -131,7 +131,7 @@ func TestAWorkerWhoseHandlerDoesNotEndDoesNotSignOff(t *testing.T) {
 	p.awaitEnd(t)
 	require.True(t, r.wasKilled())
 	require.False(t, signedOff(t, db, p))
-	require.True(t, ask[bool](t, db, "select expires_at > now() from leases where job_id = $1", uuid(id)))
+	require.True(t, ask[bool](t, db, "select at > now() from "+expiries+" where job_id = $1", uuid(id)))
 	end()
 	s.all.Wait()
 }

@@ -25,6 +25,10 @@ const (
 	fenceChecks    = 48 // a forty-eighth between two looks
 )
 
+// keptFor is how long a kept lease is not named. Then it is once, so that orchestrators of earlier
+// versions, which know only its own expiry of an hour, see that it is held.
+const keptFor = 20 * time.Minute
+
 // heartbeat renews every lease this worker holds, and stops the handlers of those it
 // cannot prove.
 type heartbeat struct {
@@ -33,6 +37,9 @@ type heartbeat struct {
 	inFlight *inFlight
 	metrics  *metrics.Metrics
 	now      loop.Signal // a beat is wanted at once
+	// forgotten are kept leases of which no attempt is left, such as those of attempts that were given
+	// up. They would be renewed for as long as this process lives.
+	forgotten []job.LeaseID
 }
 
 func (h *heartbeat) run(ctx context.Context) {
@@ -67,19 +74,21 @@ func (h *heartbeat) due(ctx context.Context, pause, rest time.Duration) bool {
 	}
 }
 
-// beat renews all leases in one statement. A lease is proven for its length from before
-// the request was sent: the database's clock ran on while the request travelled.
+// beat renews all leases in one transaction. It names only those that are not kept. A lease is proven for its
+// length from before the request was sent: the database's clock ran on while the request travelled.
 func (h *heartbeat) beat(ctx context.Context) error {
+	sent := time.Now()
 	asked := h.inFlight.all()
-	leases := make([]job.Lease, len(asked))
-	for i, a := range asked {
-		leases[i] = a.lease()
+	named := make([]job.Lease, 0, len(asked))
+	for _, a := range asked {
+		if lease, ok := a.toName(sent); ok {
+			named = append(named, lease)
+		}
 	}
 	try, cancel := context.WithTimeout(ctx, h.cfg.Lease/beatsPerLease)
 	defer cancel()
-	sent := time.Now()
-	renewed, err := h.store.Renew(try, h.cfg.Worker.ID, leases, h.cfg.Lease)
-	h.metrics.Batch(metrics.OpHeartbeat, len(leases), sent, err)
+	renewed, err := h.store.Renew(try, h.cfg.Worker.ID, named, h.forgotten, h.cfg.Lease)
+	h.metrics.Batch(metrics.OpHeartbeat, len(asked), sent, err)
 	if err != nil {
 		return err
 	}
@@ -90,14 +99,23 @@ func (h *heartbeat) beat(ctx context.Context) error {
 	now := time.Now()
 	for _, a := range asked {
 		lease, ok := proven[a.claimed.ID]
-		if !ok {
+		switch {
+		case !ok && a.unkeep():
+			h.now.Raise() // and name it: a failover may have lost that it is kept
+			continue
+		case !ok:
 			a.stop(job.CancelLeaseLost) // which does nothing if it has just been settled
 			continue
 		}
-		a.proven(sent.Add(h.cfg.Lease), now)
+		delete(proven, a.claimed.ID)
+		a.proven(sent.Add(h.cfg.Lease), now, lease.Kept)
 		if lease.CancelRequested {
 			a.cancelRequested()
 		}
+	}
+	h.forgotten = h.forgotten[:0]
+	for id := range proven { // which are kept: a lease is kept after a beat that named it
+		h.forgotten = append(h.forgotten, id)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -18,22 +19,61 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/metrics"
 )
 
-// renewing renews every lease, or none.
+// renewing renews every lease, or none. It keeps those whose handlers have begun.
 type renewing struct {
 	Store
 	beats  atomic.Int64
 	broken atomic.Bool
+
+	mu   sync.Mutex
+	kept map[job.LeaseID]bool
+	lost job.LeaseID // another's by now
+	last beat
 }
 
-func (r *renewing) Renew(_ context.Context, _ string, leases []job.Lease, _ time.Duration) (renewed []job.Renewed, err error) {
+// beat says how many leases a heartbeat named and had forgotten, and how many are kept after it.
+type beat struct{ named, forgotten, kept int }
+
+func (r *renewing) Renew(_ context.Context, _ string, leases []job.Lease, forgotten []job.LeaseID, _ time.Duration) (renewed []job.Renewed, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.beats.Add(1)
+	defer func() { r.last = beat{named: len(leases), forgotten: len(forgotten), kept: len(r.kept)} }()
 	if r.broken.Load() {
 		return nil, errors.New("the database is away")
 	}
+	for _, id := range forgotten {
+		delete(r.kept, id)
+	}
 	for _, lease := range leases {
-		renewed = append(renewed, job.Renewed{ID: lease.ID})
+		switch {
+		case lease.ID == r.lost && r.lost != (job.LeaseID{}):
+		case lease.Began.Known:
+			r.kept[lease.ID] = true
+		default:
+			renewed = append(renewed, job.Renewed{ID: lease.ID})
+		}
+	}
+	for id := range r.kept {
+		renewed = append(renewed, job.Renewed{ID: id, Kept: true})
 	}
 	return renewed, nil
+}
+
+func (r *renewing) set(change func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	change()
+}
+
+// next waits for the next beat, and for what follows it at once.
+func (r *renewing) next() beat {
+	for came := false; !came; {
+		came = r.within(100*time.Millisecond) > 0
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.last
 }
 
 // beating runs a heartbeat, with leases of 30 s, until the test ends. The clock is that of a bubble.
@@ -41,7 +81,7 @@ func beating(t *testing.T) (*heartbeat, *renewing) {
 	t.Helper()
 	none, err := metrics.New(noop.Meter{})
 	require.NoError(t, err)
-	store := new(renewing)
+	store := &renewing{kept: make(map[job.LeaseID]bool)}
 	h := &heartbeat{
 		cfg:   Config{Config: jobs.Config{Log: slog.New(slog.DiscardHandler)}, Lease: 30 * time.Second},
 		store: store, inFlight: newInFlight(), metrics: none, now: loop.NewSignal(),
@@ -115,4 +155,91 @@ func TestAHeartbeatThatIsWantedAtOnceDoesNotWait(t *testing.T) {
 			}
 		})
 	}
+}
+
+// underWay is an attempt whose handler has begun.
+func underWay(h *heartbeat, id byte) *attempt {
+	a := &attempt{began: time.Now(), claimedAt: time.Now(), metrics: h.metrics}
+	a.claimed.ID[0] = id
+	h.inFlight.add(a)
+	return a
+}
+
+func TestAKeptLeaseIsNotNamedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, store := beating(t)
+		kept, waits := underWay(h, 1), &attempt{}
+		h.inFlight.add(waits)
+		require.Equal(t, 2, store.next().named)
+		proven := kept.heldUntil()
+		require.Equal(t, 1, store.next().named, "the other one waits for its handler")
+		require.True(t, kept.heldUntil().After(proven))
+		require.Empty(t, kept.stopped)
+
+		store.set(func() { delete(store.kept, kept.claimed.ID); store.lost = kept.claimed.ID })
+		store.next()
+		require.Equal(t, job.CancelLeaseLost, kept.stopped)
+		require.Empty(t, waits.stopped)
+	})
+}
+
+// The database may have forgotten that a lease is kept: a failover has lost what it committed last.
+func TestALeaseThatIsNotKeptAfterAllIsNamedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, store := beating(t)
+		a := underWay(h, 1)
+		require.Equal(t, 1, store.next().kept)
+		store.set(func() { clear(store.kept) })
+		require.Equal(t, 1, store.next().kept)
+		require.Empty(t, a.stopped)
+	})
+}
+
+// An attempt that was given up leaves its lease behind, which nothing else would ever end.
+func TestAKeptLeaseOfWhichNoAttemptIsLeftIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, store := beating(t)
+		underWay(h, 1)
+		underWay(h, 2)
+		require.Equal(t, beat{named: 2, kept: 2}, store.next())
+		h.inFlight.remove(job.LeaseID{2})
+		require.Equal(t, beat{kept: 2}, store.next(), "it is noticed now")
+		store.broken.Store(true)
+		require.Equal(t, beat{forgotten: 1, kept: 2}, store.next())
+		store.broken.Store(false)
+		require.Equal(t, beat{forgotten: 1, kept: 1}, store.next())
+		require.Equal(t, beat{kept: 1}, store.next())
+	})
+}
+
+// It is settled in the moment in which the database answers.
+func TestAnAttemptThatHasEndedMakesForNoOtherBeat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, store := beating(t)
+		a := underWay(h, 1)
+		require.Equal(t, 1, store.next().kept)
+		store.set(func() { clear(store.kept) })
+		a.mu.Lock()
+		a.done = true
+		a.mu.Unlock()
+		before := store.beats.Load()
+		store.next()
+		store.within(time.Second)
+		require.Equal(t, before+1, store.beats.Load())
+		require.Empty(t, a.stopped)
+	})
+}
+
+func TestAKeptLeaseIsNamedWithinTheHour(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, store := beating(t)
+		underWay(h, 1)
+		require.Equal(t, 1, store.next().named)
+		began := time.Now()
+		for store.next().named == 0 {
+			require.Less(t, time.Since(began), 30*time.Minute)
+		}
+		require.Greater(t, time.Since(began), 15*time.Minute)
+		require.Zero(t, store.next().named)
+	})
 }

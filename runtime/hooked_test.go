@@ -44,9 +44,11 @@ func (h *hooked) Claim(ctx context.Context, worker string, types []string, limit
 	return claimed, err
 }
 
-func (h *hooked) Renew(ctx context.Context, worker string, leases []job.Lease, lease time.Duration) ([]job.Renewed, error) {
+func (h *hooked) Renew(ctx context.Context, worker string, leases []job.Lease, forgotten []job.LeaseID, lease time.Duration) ([]job.Renewed, error) {
 	h.note(ctx, "renew")
-	renew := func(ctx context.Context) ([]job.Renewed, error) { return h.Store.Renew(ctx, worker, leases, lease) }
+	renew := func(ctx context.Context) ([]job.Renewed, error) {
+		return h.Store.Renew(ctx, worker, leases, forgotten, lease)
+	}
 	if h.renew != nil {
 		return h.renew(ctx, renew)
 	}

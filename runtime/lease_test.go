@@ -110,7 +110,7 @@ func TestAHandlerEndsBeforeALeaseThatCannotBeProven(t *testing.T) {
 			id := given(t, db)
 			var heldWhenAsked, heldWhenKilled bool
 			held := func() bool {
-				return ask[bool](t, db, "select expires_at > clock_timestamp() from leases where job_id = $1", uuid(id))
+				return ask[bool](t, db, "select at > clock_timestamp() from "+expiries+" where job_id = $1", uuid(id))
 			}
 			fenced := func(r *run) job.Outcome {
 				<-r.stopped

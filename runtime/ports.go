@@ -15,7 +15,7 @@ type Store interface {
 	jobs.Store
 	Claim(ctx context.Context, worker string, types []string, limit int, lease time.Duration) ([]job.Claimed, error)
 	ReleaseUnanswered(ctx context.Context, worker string, known []job.LeaseID) (int, error)
-	Renew(ctx context.Context, worker string, leases []job.Lease, lease time.Duration) ([]job.Renewed, error)
+	Renew(ctx context.Context, worker string, leases []job.Lease, forgotten []job.LeaseID, lease time.Duration) ([]job.Renewed, error)
 	SaveProgress(ctx context.Context, batch []job.Report) (lost []job.Lease, err error)
 	SaveLogs(ctx context.Context, batch []job.Report) (lost []job.Lease, err error)
 	Settle(ctx context.Context, batch []job.Settlement) ([]job.SettleResult, error)

@@ -56,7 +56,7 @@ func TestOnlyJobsOfADeadProcessAreRecoveredAtOnce(t *testing.T) {
 	for _, held := range []job.Claimed{neighbours, foreign} {
 		require.Equal(t, job.Running, view(t, db, held.JobID).State)
 		require.Equal(t, held.ID.String(), ask[string](t, db,
-			"select lease_id::text from leases where job_id = $1 and expires_at > now()", uuid(held.JobID)))
+			"select lease_id::text from "+expiries+" where job_id = $1 and at > now()", uuid(held.JobID)))
 	}
 	require.Len(t, s.started(), 1)
 	requireSound(t, db)
@@ -121,7 +121,7 @@ func TestAnyNumberOfExpiredLeasesIsRecovered(t *testing.T) {
 	claim(enlisted(t, db, aLongTime, processDied), jobs, aLongTime)
 	launch(t, db, supervise(t, playing("p", 50, succeeds, echo)))
 	awaitAll(t, db, jobs, job.Succeeded)
-	require.Equal(t, live, ask[int](t, db, "select count(*) from leases where expires_at > now()"))
+	require.Equal(t, live, ask[int](t, db, "select count(*) from "+expiries+" where at > now()"))
 	require.Equal(t, jobs, ask[int](t, db, "select count(*) from current_jobs where attempt = 1 and interruptions = 1"))
 }
 

@@ -52,6 +52,10 @@ func openAt(t testing.TB, url string) *store.Store {
 	return storetest.Open(t, url, 4)
 }
 
+// expiries has a row for each lease: when it expires, if it is not renewed.
+const expiries = `(select l.job_id, l.lease_id, case when l.kept then w.alive_until else l.expires_at end as at
+	from leases l left join workers w on w.worker_id = l.worker_id) expiries`
+
 // ask returns the only value of the only row.
 func ask[T any](t testing.TB, db *database, sql string, args ...any) T {
 	t.Helper()
@@ -206,7 +210,7 @@ func atMost(attempts int) func(*job.Submission) {
 func (db *database) openConnections(t testing.TB) {
 	t.Helper()
 	require.NoError(t, db.Ping(t.Context()))
-	_, err := db.Renew(t.Context(), "nobody", nil, time.Second)
+	_, err := db.Renew(t.Context(), "nobody", nil, nil, time.Second)
 	require.NoError(t, err)
 	require.Equal(t, 1, ask[int](t, db, "select 1"))
 }

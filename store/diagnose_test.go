@@ -107,6 +107,11 @@ func TestADiagnosisFindsWhatIsWrong(t *testing.T) {
 			[]string{"update leases set expires_at = now() - " + long},
 			"1 lease expired more than a minute ago and not taken over, such as that of job ", "Something is wrong with 1 lease.",
 		},
+		"a kept lease that nobody took over": {
+			"leases", job.Problem,
+			[]string{"update leases set kept = true, claimed_at = now() - " + long, "delete from workers"},
+			"1 lease expired more than a minute ago and not taken over, such as that of job ", "",
+		},
 		"a lease of nobody": {
 			"leases", job.Warning,
 			[]string{"update leases set claimed_at = now() - " + long, "delete from workers"},

@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 // hot are the statements that run for every job, those of pages that stay open, and those of idle orchestrators.
 var hot = []string{
-	"submit", "submit_unkeyed", "submit_gated", "claim", "shares", "look_behind", "renew", "succeed", "succeed_gated", "retry", "dead_letter", "release_claim", "confirm_cancel", "settle_result",
+	"submit", "submit_unkeyed", "submit_gated", "claim", "shares", "look_behind", "lock_worker", "renew", "kept", "succeed", "succeed_gated", "retry", "dead_letter", "release_claim", "confirm_cancel", "settle_result",
 	"reap", "promote", "expire", "park_claim", "release", "save_progress", "save_logs", "cancel",
 	"park_ready", "drain_wakes", "heads", "admit", "move_parked", "add_slots", "change_slots", "slots_of",
 	"newcomers", "cancel_newcomers", "turns_of", "virtual_times",
@@ -100,7 +100,7 @@ func comparePlans(t *testing.T, s *Store, write bool, except ...string) {
 		}
 		t.Run(name, func(t *testing.T) {
 			pool := s.db.Worker
-			if name == "renew" {
+			if name == "renew" || name == "lock_worker" || name == "kept" {
 				pool = s.db.Heartbeats
 			}
 			conn, err := pool.Acquire(t.Context())

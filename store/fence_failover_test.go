@@ -48,7 +48,7 @@ func TestNoFenceIsGivenTwiceAcrossAFailover(t *testing.T) {
 			stale := as(claimed[0], job.Success)
 			stale.Lease = lost
 			require.Equal(t, []job.SettleResult{job.Lost}, settle(t, now, stale))
-			held, err := now.Renew(t.Context(), worker, []job.Lease{lost}, aMinute)
+			held, err := now.Renew(t.Context(), worker, []job.Lease{lost}, nil, aMinute)
 			require.NoError(t, err)
 			require.Empty(t, held)
 			settled(t, now, claimed[0], job.Success)

@@ -32,7 +32,7 @@ const wholeRows = `
 	|| coalesce(E'\nparked ' || p.lane || ' ' || -p.urgency || ' ' || p.attempt || ' run ' || clock.s(p.position), '')
 	|| coalesce(E'\ntimer ' || t.state || ' ' || t.attempt || ' run ' || clock.s(t.run_at), '')
 	|| coalesce(E'\nlease ' || l.lease_id || ' ' || l.fence || ' ' || l.worker_id || ' claimed ' || clock.s(l.claimed_at)
-		|| ' expires ' || clock.s(l.expires_at) || ' cancel ' || l.cancel_requested, '')
+		|| ' expires ' || clock.s(l.expires_at) || ' kept ' || l.kept || ' cancel ' || l.cancel_requested, '')
 	|| case when d.job_id is not null then E'\ndead ' || clock.s(d.dead_at) || ' erased ' || coalesce(d.erased, false) else '' end
 	|| case when e.job_id is not null then E'\nexpiry ' || clock.s(e.expires_at) else '' end
 	|| coalesce((select string_agg(concat_ws(' ', E'\nattempt', a.fence, a.attempt, a.lease_id, a.worker_id, a.outcome, 'claimed', clock.s(a.claimed_at),
@@ -124,7 +124,7 @@ func (m *model) rows(j *modelJob) string {
 		list("\ntimer %s %d run %s", j.state, j.attempt, second(j.runAt))
 	case j.state == job.Running:
 		l := j.lease
-		list("\nlease %s %d %s claimed %s expires %s cancel %t", uuid.UUID(l.ID), l.Fence, l.worker, second(l.claimed), second(l.expires), j.cancelRequested)
+		list("\nlease %s %d %s claimed %s expires %s kept %t cancel %t", uuid.UUID(l.ID), l.Fence, l.worker, second(l.claimed), second(l.expires), l.kept, j.cancelRequested)
 	case j.state == job.Dead:
 		list("\ndead %s erased %t", second(j.finished), j.erased != unset)
 	}

@@ -52,6 +52,7 @@ func (c *coverage) requireAll(t *testing.T) {
 		require.Positive(t, c.stales[string(end)], "no stale lease was to make a job %s", end)
 	}
 	require.Positive(t, c.stales["renew"])
+	require.Positive(t, c.stales["keep"], "no worker came back to leases that it had kept")
 	require.Positive(t, c.stales["report"])
 	require.Positive(t, c.stepsBack, "the clock was never stepped back")
 }

@@ -190,9 +190,12 @@ func (m *model) discharge(t *rapid.T) {
 	})
 	for _, j := range m.in(job.Running) {
 		if j.lease.worker == name {
-			j.lease.expires = min(j.lease.expires, m.now)
+			j.lease.end(m.now)
 			n--
 		}
+	}
+	if !m.stopped[name] {
+		m.stopped[name], m.alive[name] = true, min(m.alive[name], m.now)
 	}
 	require.Zero(m.t, n, "leases let go")
 }
@@ -221,6 +224,7 @@ func (m *model) releaseUnanswered(t *rapid.T) {
 		require.Equal(m.t, len(unanswered), n)
 	}
 	for _, l := range unanswered {
-		l.expires, l.worker = min(l.expires, m.now), name+" (claim unanswered)"
+		l.end(m.now)
+		l.worker = name + " (claim unanswered)"
 	}
 }

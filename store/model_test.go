@@ -58,11 +58,13 @@ func newModelWorld(t *testing.T, seen *coverage) *modelWorld {
 // model begins a sequence: in an empty database, in which two workers are alive.
 func (w *modelWorld) model(t require.TestingT) *model {
 	m := &model{
+		alive: make(map[string]int), stopped: make(map[string]bool),
 		t: t, world: w, ctx: w.test.Context(), byID: make(map[job.ID]*modelJob),
 		ended: map[string]map[job.State]int64{worker: {}, other: {}}, happened: make(map[string]int64),
 	}
 	m.reset()
 	for _, name := range m.workers() {
+		m.alive[name] = 1000 * 3600
 		require.NoError(t, w.near.RegisterWorker(m.ctx, job.Worker{ID: name}, 1000*time.Hour))
 	}
 	return m
@@ -79,7 +81,10 @@ type model struct {
 	byID   map[job.ID]*modelJob
 	leases []*modelLease // every one that ever existed
 	ids    uint64        // given so far
-	notes  int           // written so far, by either worker
+	// alive is until when each worker counts as alive, and stopped says that it has signed off.
+	alive   map[string]int
+	stopped map[string]bool
+	notes   int // written so far, by either worker
 
 	// What has happened, and which jobs each worker has ended.
 	happened map[string]int64
@@ -100,6 +105,7 @@ func (m *model) actions() map[string]func(*rapid.T) {
 		"follow up":   m.followUp,
 		"report":      m.report,
 		"renew":       m.renew,
+		"renew more":  m.renew, // so that leases are kept
 		"reap":        m.reap,
 		"promote":     m.promote,
 		"expire":      m.expire,
@@ -174,6 +180,7 @@ type modelLease struct {
 	of               *modelJob
 	worker           string
 	claimed, expires int
+	kept             bool // it lasts as long as its worker, whatever expires says
 	settled          bool // its settlement was written
 	// What the claim returned about the job.
 	attempt, interruptions, crashes int
@@ -187,7 +194,24 @@ const (
 
 func (l *modelLease) valid() bool { return l.of.lease == l }
 
-func (l *modelLease) expired(now int) bool { return l.valid() && l.expires <= now }
+// expiry is when the lease expires if it is not renewed.
+func (m *model) expiry(l *modelLease) int {
+	if l.kept {
+		return m.alive[l.worker]
+	}
+	return l.expires
+}
+
+func (m *model) expired(l *modelLease) bool { return l.valid() && m.expiry(l) <= m.now }
+
+// end ends the lease by another way than its expiry, if it has not expired yet.
+func (l *modelLease) end(now int) {
+	l.expires = min(l.expires, now)
+	if l.kept {
+		l.expires = now
+	}
+	l.kept = false
+}
 
 func (m *model) workers() []string { return []string{worker, other} }
 

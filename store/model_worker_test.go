@@ -219,34 +219,12 @@ func (m *model) report(t *rapid.T) {
 	}
 }
 
-func (m *model) renew(t *rapid.T) {
-	name := m.someWorker(t)
-	chosen := m.someLeases(t)
-	asked := make([]job.Lease, len(chosen))
-	var want []job.Renewed
-	for i, l := range chosen {
-		asked[i] = l.Lease
-		if l.valid() && !l.expired(m.now) {
-			want = append(want, job.Renewed{ID: l.ID, CancelRequested: l.of.cancelRequested})
-			l.expires = m.now + 60
-		} else {
-			m.world.seen.stale("renew")
-		}
-	}
-	var held []job.Renewed
-	m.again(t, "renew", func(s *Store) (err error) {
-		held, err = s.Renew(m.ctx, name, asked, aMinute)
-		return err
-	})
-	require.ElementsMatch(m.t, want, held)
-}
-
 // reap takes over what has expired. If the answer is lost, nobody knows of the new leases.
 func (m *model) reap(t *rapid.T) {
 	limit := rapid.IntRange(1, 3).Draw(t, "limit")
 	var overdue []*modelLease
 	for _, l := range m.leases {
-		if l.expired(m.now) {
+		if m.expired(l) {
 			overdue = append(overdue, l)
 		}
 	}
@@ -268,7 +246,7 @@ func (m *model) reap(t *rapid.T) {
 		require.Contains(m.t, overdue, before)
 		require.Equal(m.t, before.Fence, e.Fence)
 		if !unknown {
-			require.Equal(m.t, []any{j.attempt + 1, j.most, j.interruptions, j.crashes, j.cancelRequested, before.worker, m.at(before.expires)},
+			require.Equal(m.t, []any{j.attempt + 1, j.most, j.interruptions, j.crashes, j.cancelRequested, before.worker, m.at(m.expiry(before))},
 				[]any{e.Attempt, e.MaxAttempts, e.Interruptions, e.Crashes, e.CancelRequested, e.Worker, e.ExpiredAt.UTC()})
 		}
 		m.own(j, e.Lease, before.worker, before.claimed, m.now+60)
@@ -349,9 +327,10 @@ func (m *model) replay() {
 	})
 	refused(job.Queued, func([]job.Settlement) ([]job.SettleResult, error) { return s.Park(m.ctx, parkings) })
 	for _, name := range m.workers() {
-		held, err := s.Renew(m.ctx, name, leases, aMinute)
+		want := m.beat(name, stale, leases, nil)
+		held, err := s.Renew(m.ctx, name, leases, nil, aMinute)
 		require.NoError(m.t, err)
-		require.Empty(m.t, held)
+		require.ElementsMatch(m.t, want, held)
 	}
 	for _, save := range []func() ([]job.Lease, error){
 		func() ([]job.Lease, error) { return s.SaveProgress(m.ctx, reports) },

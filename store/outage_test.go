@@ -201,7 +201,7 @@ func verbs(t testing.TB, s *Store) map[string]func(context.Context) error {
 			return err
 		},
 		"renew": func(ctx context.Context) error {
-			_, err := s.Renew(ctx, worker, []job.Lease{lease}, aMinute)
+			_, err := s.Renew(ctx, worker, []job.Lease{lease}, nil, aMinute)
 			return err
 		},
 		"settle": func(ctx context.Context) error {

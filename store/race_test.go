@@ -141,7 +141,7 @@ func TestShuffledOverlappingBatchesDoNotDeadlock(t *testing.T) {
 						settlements = append(settlements, as(claimed[at], job.OutcomeKinds()[at%3]))
 					}
 				}
-				if _, err := s.Renew(ctx, worker, leases, aMinute); err != nil {
+				if _, err := s.Renew(ctx, worker, leases, nil, aMinute); err != nil {
 					t.Error(err)
 				}
 				if _, err := s.SaveProgress(ctx, notes); err != nil {

@@ -14,7 +14,7 @@ import (
 
 func renew(t testing.TB, s *Store, lease time.Duration, leases ...job.Lease) []job.Renewed {
 	t.Helper()
-	held, err := s.Renew(t.Context(), worker, leases, lease)
+	held, err := s.Renew(t.Context(), worker, leases, nil, lease)
 	require.NoError(t, err)
 	return held
 }
@@ -58,7 +58,7 @@ func TestARenewalThatWaitedPastTheExpiryDoesNotReviveTheLease(t *testing.T) {
 	exec(t, s, "update leases set expires_at = clock_timestamp() + interval '300 milliseconds' where job_id = $1", postgres.UUID(late.JobID))
 	commit := locked(t, s, "select from leases where job_id = $1 for update", postgres.UUID(late.JobID))
 	wait := after(func() []job.Renewed {
-		held, err := s.Renew(context.Background(), worker, []job.Lease{late.Lease, early.Lease}, aMinute)
+		held, err := s.Renew(context.Background(), worker, []job.Lease{late.Lease, early.Lease}, nil, aMinute)
 		if err != nil {
 			t.Error(err)
 		}
@@ -79,7 +79,7 @@ func TestARenewalBehindATakeoverFindsTheLeaseLost(t *testing.T) {
 	expire(t, s, c.Lease)
 	commit := locked(t, s, sql.Text("reap"), 10, postgres.Interval(aMinute))
 	wait := after(func() []job.Renewed {
-		held, err := s.Renew(context.Background(), worker, []job.Lease{c.Lease}, time.Hour)
+		held, err := s.Renew(context.Background(), worker, []job.Lease{c.Lease}, nil, time.Hour)
 		if err != nil {
 			t.Error(err)
 		}

@@ -117,7 +117,7 @@ func TestACommitThatDidNotWaitForTheStandbyIsUnknown(t *testing.T) {
 		do   func() error
 	}{
 		{"claim", func() error { _, err := r.s.Claim(ctx, worker, []string{jobType}, 1, aMinute); return err }},
-		{"renew", func() error { _, err := r.s.Renew(ctx, worker, []job.Lease{running.Lease}, aMinute); return err }},
+		{"renew", func() error { _, err := r.s.Renew(ctx, worker, []job.Lease{running.Lease}, nil, aMinute); return err }},
 		{"reap", func() error { _, err := r.s.Reap(ctx, 1, aMinute); return err }},
 		{"note", func() error {
 			_, err := r.s.SaveProgress(ctx, []job.Report{{Lease: running.Lease, Progress: []byte(`1`)}})

@@ -13,7 +13,7 @@ func TestStatsSayHowThePoolsAreUsed(t *testing.T) {
 	s, err := Open(t.Context(), Config{URL: pgtest.URL(t), MaxConnections: 3})
 	require.NoError(t, err)
 	defer s.Close()
-	_, err = s.Renew(t.Context(), "nobody", nil, time.Second)
+	_, err = s.Renew(t.Context(), "nobody", nil, nil, time.Second)
 	require.NoError(t, err)
 	pools := s.Stats()
 	names, most := make([]string, len(pools)), make([]int, len(pools))

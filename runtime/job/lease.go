@@ -108,6 +108,9 @@ type Renewed struct {
 	ID LeaseID
 	// CancelRequested says that the job is to be canceled.
 	CancelRequested bool
+	// Kept says that from now on the lease lasts as long as its worker is heard, and is renewed without
+	// being named.
+	Kept bool
 }
 
 // Worker identifies one start of an orchestrator that runs jobs.

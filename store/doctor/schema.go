@@ -13,7 +13,7 @@ import (
 )
 
 // schemaVersion is the migration that the statements need.
-const schemaVersion = 23
+const schemaVersion = 24
 
 func checkSchema(ctx context.Context, d *Doctor, tx pgx.Tx) (job.Check, error) {
 	var versions []int64

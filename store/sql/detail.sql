@@ -19,7 +19,8 @@ select j.job_id as id, j.job_type as type, j.tenant, j.state::text as state, j.c
     nullif(j.run_at, 'infinity') as due_at, j.expires_at as lapses_at, coalesce(j.terms, '{}') as terms,
     j.attempt as charged, j.max_attempts, j.interruptions, j.crashes,
     j.fence, j.timeout, coalesce(j.last_error, '') as last_error, coalesce(j.worker_id, '') as worker,
-    j.trace_parent, j.trace_state, l.worker_id as lease_worker, l.claimed_at, l.expires_at,
+    j.trace_parent, j.trace_state, l.worker_id as lease_worker, l.claimed_at,
+    case when l.kept then coalesce((select w.alive_until from workers w where w.worker_id = l.worker_id), l.claimed_at) else l.expires_at end as expires_at,
     l.cancel_requested as canceling, l.claimed_at + l.began_ms * interval '1 ms' as began_at
 from current_jobs j
 left join leases l on l.job_id = j.job_id

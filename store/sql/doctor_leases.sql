@@ -6,10 +6,10 @@
 -- Index: jobs_pkey, workers_pkey; leases is read whole, but it is small.
 select finding, problem, count(*) as leases, (array_agg(job_id order by expires_at, job_id))[1] as example
 from (
-    select l.job_id, l.expires_at, j.fence + 1 <> l.fence or l.expires_at < now() - $1::interval as problem,
+    select l.job_id, e.expires_at, j.fence + 1 <> l.fence or e.expires_at < now() - $1::interval as problem,
         case
             when j.fence + 1 <> l.fence then 'with another fence than its job'
-            when l.expires_at < now() - $1::interval then 'expired more than a minute ago and not taken over'
+            when e.expires_at < now() - $1::interval then 'expired more than a minute ago and not taken over'
             when w.worker_id is null and l.claimed_at < now() - $1::interval
                 and l.worker_id not like '% (claim unanswered)' then 'of an unknown worker'
             when w.stopped_at < now() - $1::interval then 'of a worker that has signed off'
@@ -17,6 +17,9 @@ from (
     from leases l
     join jobs j on j.job_id = l.job_id
     left join workers w on w.worker_id = l.worker_id
+    cross join lateral (
+        select case when l.kept then coalesce(w.alive_until, l.claimed_at) else l.expires_at end as expires_at
+    ) e
 ) judged
 where finding is not null
 group by problem, finding

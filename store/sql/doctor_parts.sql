@@ -32,6 +32,7 @@ from (values
     ('index', 'jobs_tenant', 'jobs'),
     ('index', 'jobs_type', 'jobs'),
     ('index', 'latency_slots_pkey', 'latency_slots'),
+    ('index', 'leases_kept', 'leases'),
     ('index', 'leases_pkey', 'leases'),
     ('index', 'limits_pkey', 'limits'),
     ('index', 'operations_key', 'operations'),

@@ -1,22 +1,42 @@
 -- Take over up to $1 expired leases for $2 each. The jobs stay running. The caller owns
 -- them under a new lease_id and must settle them; the previous owner can no longer
--- write. If the caller dies, its leases expire and are taken over too.
+-- write. If the caller dies, its leases expire and are taken over too. Kept leases expire with
+-- their worker, or if nobody knows it.
 -- A worker also counts as gone if it sent no heartbeat in the second half of the lease:
 -- it died soon after a heartbeat that did not include the lease yet.
 -- Clock: now() to find, clock_timestamp() for the new expiry. The locked read checks
 -- the expiry, so a lease that was renewed meanwhile is left alone.
--- Locks: lease rows, oldest expiry first, skipping locked ones.
+-- Locks: rows of workers that are gone and still have kept leases, because a heartbeat that has them may
+-- be about to extend those. Whoever is silent for two leases is gone, locked or not: no answer to a heartbeat can
+-- prove a lease any more. Then lease rows, oldest expiry first; skipping locked ones of both.
 -- Index: leases is read whole, which is as small as the number of running jobs;
--- jobs_pkey, workers_pkey; unsuccessful_attempts_pkey for jobs that are traced.
-with expired as materialized (
-    select job_id, expires_at
-    from leases
-    where expires_at <= now()
+-- leases_kept, jobs_pkey, workers_pkey; unsuccessful_attempts_pkey for jobs that are traced.
+with keepers as materialized (
+    select distinct worker_id from leases where kept
+), gone as materialized (
+    select w.worker_id, w.alive_until
+    from keepers k
+    join workers w on w.worker_id between k.worker_id and k.worker_id
+    where w.alive_until <= now()
+    for update of w skip locked
+), long_gone as materialized (
+    select w.worker_id, w.alive_until
+    from keepers k
+    join workers w on w.worker_id between k.worker_id and k.worker_id
+    where w.alive_until + (w.alive_until - w.heartbeat_at) <= now()
+), expired as materialized (
+    select l.job_id, case when l.kept then coalesce(g.alive_until, now()) else l.expires_at end as expires_at
+    from leases l
+    left join (select * from gone union select * from long_gone) g on g.worker_id = l.worker_id and l.kept
+    where case
+        when l.kept then g.worker_id is not null or l.worker_id not in (select worker_id from workers)
+        else l.expires_at <= now()
+    end
     order by expires_at
-    limit $1 for update skip locked
+    limit $1 for update of l skip locked
 ), taken as (
     update leases l
-    set lease_id = gen_random_uuid(), expires_at = clock_timestamp() + $2::interval
+    set lease_id = gen_random_uuid(), kept = false, expires_at = clock_timestamp() + $2::interval
     from expired e
     where l.job_id between e.job_id and e.job_id
     returning l.job_id, l.lease_id, l.fence, l.worker_id, l.cancel_requested, l.claimed_at, e.expires_at as expired_at

@@ -1,7 +1,7 @@
 -- Record that worker $1 has started with the roles $6, and counts as alive for $2. Workers whose last
 -- heartbeat is more than a day old are deleted.
 -- Clock: now().
--- Locks: its own row and those deleted; nobody else writes them.
+-- Locks: its own row and those deleted.
 -- Index: workers_pkey.
 with forgotten as (
     delete from workers where alive_until < now() - interval '1 day' and worker_id <> $1

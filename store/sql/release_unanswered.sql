@@ -12,7 +12,8 @@ with unknown as materialized (
     for update skip locked
 )
 update leases l
-set expires_at = least(l.expires_at, now()), worker_id = $1 || ' (claim unanswered)'
+set kept = false, expires_at = case when l.kept then now() else least(l.expires_at, now()) end,
+    worker_id = $1 || ' (claim unanswered)'
 from unknown u
 where l.job_id between u.job_id and u.job_id
 returning l.job_id;

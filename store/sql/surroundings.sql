@@ -25,5 +25,12 @@ select
                 and (alive_until > now() or exists (select from leases l where l.worker_id = workers.worker_id))
         ) w
     ) as neighbours,
-    exists (select from leases where expires_at <= now()) as lease_expired,
+    exists (
+        select
+        from leases l
+        where case
+            when l.kept then l.worker_id not in (select worker_id from workers where alive_until > now())
+            else l.expires_at <= now()
+        end
+    ) as lease_expired,
     (select coalesce(sum(xmin::text::bigint), 0)::bigint from job_types) as types_version;

@@ -25,7 +25,7 @@ type control struct {
 
 func TestEverySpoiledRunIsCaughtByTheInvariantForIt(t *testing.T) {
 	caught := make(map[string]bool)
-	for _, c := range slices.Concat(jobControls, leaseControls, attemptControls, operatorControls, answerControls, systemControls) {
+	for _, c := range slices.Concat(jobControls, leaseControls, keptControls, attemptControls, operatorControls, answerControls, systemControls) {
 		t.Run(c.name, func(t *testing.T) {
 			more := func(m *maker, j jobs) {
 				if c.more != nil {

@@ -18,7 +18,7 @@ type maker struct {
 	generation int
 	lsn        history.LSN
 	ids        int
-	tables     map[string]map[string]history.Row // by table and job
+	tables     map[string]map[string]history.Row // by table and job, or worker
 	numbers    map[string]int                    // of the clients' calls
 	told       map[string]int                    // which attempts those with these fences are, by job and fence
 }
@@ -53,7 +53,7 @@ func (m *maker) commit(changes ...history.Change) {
 	}
 }
 
-// write inserts, updates or deletes the row of a job.
+// write inserts, updates or deletes the row of a job, or a worker.
 func (m *maker) write(table, job string, row history.Row) history.Change {
 	if m.tables[table] == nil {
 		m.tables[table] = make(map[string]history.Row)
@@ -63,6 +63,9 @@ func (m *maker) write(table, job string, row history.Row) history.Change {
 	switch {
 	case row == nil:
 		change.Op, change.Old = history.Delete, history.Row{"job_id": job}
+		if table == "workers" {
+			change.Old = history.Row{"worker_id": job}
+		}
 		if !ok {
 			panic("nothing to delete from " + table + " for " + job)
 		}
@@ -209,9 +212,14 @@ func (m *maker) promote(job string) {
 // reap takes the job's lease over, and returns it as it was.
 func (m *maker) reap(job string) history.Row {
 	m.wait(int(history.Nanos(leaseFor)/tick) + 1)
+	return m.take(job)
+}
+
+// take is reap, whether the lease has expired or not.
+func (m *maker) take(job string) history.Row {
 	lost := m.tables["leases"][job]
 	row := maps.Clone(lost)
-	row["lease_id"], row["expires_at"] = m.id("lease"), text(m.now+tick+history.Nanos(leaseFor))
+	row["kept"], row["lease_id"], row["expires_at"] = "f", m.id("lease"), text(m.now+tick+history.Nanos(leaseFor))
 	m.commit(m.write("leases", job, row))
 	return lost
 }
@@ -223,17 +231,18 @@ func (m *maker) success(job string) {
 	m.end(job, "succeeded", "", 1)
 }
 
-// failOver makes another server the primary. A claim of the job, and the renewal of that, have
-// not reached it.
+// failOver makes another server the primary. A claim of the job, the renewal of that, and one of the
+// worker have not reached it.
 func (m *maker) failOver(lost string) {
-	kept := maps.Clone(m.tables["ready"])
+	kept, workers := maps.Clone(m.tables["ready"]), maps.Clone(m.tables["workers"])
 	branch := m.lsn
 	m.claim(lost)
 	renewed := maps.Clone(m.tables["leases"][lost])
 	renewed["expires_at"] = text(m.now + history.Nanos(leaseFor))
 	m.commit(m.write("leases", lost, renewed))
+	m.beat()
 	delete(m.tables["leases"], lost)
-	m.tables["ready"] = kept
+	m.tables["ready"], m.tables["workers"] = kept, workers
 	fault := history.Fault{Kind: "failover", Target: "primary", Injected: m.now, Healed: m.now + 5*tick, Failover: true}
 	m.faults = append(m.faults, fault)
 	m.wait(5)

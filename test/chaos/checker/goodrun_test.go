@@ -23,6 +23,9 @@ type jobs struct {
 	parent   string
 	child    string
 	claimed  string // an old primary saw a claim of it that the new one does not know
+	kept     string // its lease was kept for longer than a lease
+	expired  string // its lease was kept, and taken over because its worker was silent
+	across   string // its lease was kept during the failover
 }
 
 // good makes a good run. What more is to happen before its end, if anything, comes in more.
@@ -86,8 +89,12 @@ func good(more ...func(*maker, jobs)) (*record, jobs) {
 	m.success(j.parent)
 	j.child = m.followUp(j.parent)
 
+	m.keep(&j)
 	j.claimed = m.submit("GOOD", "claimed", history.OK)
+	j.across = m.held()
 	m.failOver(j.claimed)
+	m.beat()
+	m.done(j.across)
 	for _, job := range []string{j.unsure, j.child, j.claimed} {
 		m.success(job)
 		m.get(job, "COMPLETED")

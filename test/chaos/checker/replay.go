@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"time"
 
 	"github.com/holdfast-jobs/holdfast/test/chaos/history"
 )
@@ -13,13 +12,19 @@ import (
 func (r *record) replay() error {
 	r.jobs = make(map[string]*story)
 	r.index()
-	player := &player{record: r, now: empty(), old: make(map[string]*lease), played: make(map[history.LSN]uint32)}
+	player := &player{
+		record: r, now: empty(), old: make(map[string]*lease), played: make(map[history.LSN]uint32),
+		changed: make(map[*lease]former), moved: make(map[string]int),
+	}
 	markOrphans(r.witness)
 	r.gaps = gapsOf(r.witness)
 	r.undone = make(map[string][]gap)
 	for _, change := range r.witness {
-		if change.Orphaned {
-			job := jobOf(change)
+		job := jobOf(change)
+		if job == "" { // a promotion, or a worker
+			continue
+		}
+		if r.changes++; change.Orphaned {
 			r.undone[job] = append(r.undone[job], gap{change.Committed, r.gaps[change.Generation].to})
 		}
 	}
@@ -33,7 +38,7 @@ func (r *record) replay() error {
 		}
 		from = to
 	}
-	player.settle()
+	player.settle(player.committed)
 	r.last, r.generations = player.now, player.generation+1
 	return nil
 }
@@ -87,7 +92,7 @@ func markOrphans(witness []history.Change) {
 	}
 }
 
-// gapsOf finds when nobody looked.
+// gapsOf finds when nobody looked. Changes of workers do not count: nobody waits for them.
 func gapsOf(witness []history.Change) (gaps []gap) {
 	var last history.Nanos
 	open := false
@@ -98,7 +103,7 @@ func gapsOf(witness []history.Change) (gaps []gap) {
 				gaps = gaps[:len(gaps)-1]
 			}
 			gaps, open = append(gaps, gap{last, history.Infinity}), true
-		case change.Op != history.Snapshot && !change.Orphaned:
+		case change.Op != history.Snapshot && !change.Orphaned && jobOf(change) != "":
 			if last = max(last, change.Committed); open {
 				gaps[len(gaps)-1].to, open = change.Committed, false
 			}
@@ -126,6 +131,12 @@ type player struct {
 	old map[string]*lease
 	// snapshot are the rows of a generation that has just begun; nil when it is complete.
 	snapshot *tables
+	// committed is when the last transaction was.
+	committed history.Nanos
+	// changed are the leases that the present transaction has changed, and moved the workers whose
+	// alive_until it has, with its line.
+	changed map[*lease]former
+	moved   map[string]int
 }
 
 // play replays the lines from..to of the witness, which are one transaction.
@@ -133,7 +144,7 @@ func (p *player) play(from, to int) error {
 	first := p.witness[from]
 	switch {
 	case first.Op == history.Promoted:
-		p.settle()
+		p.settle(p.committed)
 		p.generation, p.lsn, p.snapshot = first.Generation, 0, empty()
 		clear(p.old)
 		clear(p.played)
@@ -141,6 +152,9 @@ func (p *player) play(from, to int) error {
 	case first.Op == history.Snapshot:
 		into := cmp.Or(p.snapshot, p.now)
 		_, err := p.apply(into, from)
+		if p.snapshot == nil {
+			p.expire(into, first.Committed, false)
+		}
 		return err
 	case first.Generation != p.generation:
 		return fmt.Errorf("%s: generation %d follows %d without a promotion", witnessLine(from), first.Generation, p.generation)
@@ -150,8 +164,8 @@ func (p *player) play(from, to int) error {
 		}
 		return nil // decoded again
 	}
-	p.settle()
-	p.lsn, p.played[first.LSN] = first.LSN, first.XID
+	p.settle(first.Committed)
+	p.lsn, p.committed, p.played[first.LSN] = first.LSN, first.Committed, first.XID
 	if first.Orphaned {
 		return p.keepLeases(from, to)
 	}
@@ -176,6 +190,7 @@ func (p *player) play(from, to int) error {
 			steps[attempt["job_id"]].attempt = attempt
 		}
 	}
+	p.expire(p.now, first.Committed, true)
 	for _, job := range order {
 		s := steps[job]
 		s.to, s.after, s.holds, s.listed = p.now.state(job), p.now.ledger[job], p.now.leases[job], p.now.listed(job)
@@ -189,11 +204,12 @@ func (p *player) play(from, to int) error {
 }
 
 // settle makes the snapshot of a new generation the present: what is different happened
-// while nobody looked.
-func (p *player) settle() {
+// while nobody looked, before the given time.
+func (p *player) settle(until history.Nanos) {
 	if p.snapshot == nil {
 		return
 	}
+	p.expire(p.snapshot, until, false)
 	jobs := make(map[string]bool)
 	for job := range p.now.ledger {
 		jobs[job] = true
@@ -228,6 +244,8 @@ func (p *player) apply(t *tables, at int) (history.Row, error) {
 	change := p.witness[at]
 	job := jobOf(change)
 	switch change.Table {
+	case "workers":
+		return nil, p.worker(t, at)
 	case "jobs":
 		if change.Op == history.Delete {
 			delete(t.ledger, job)
@@ -262,60 +280,4 @@ func (p *player) apply(t *tables, at int) (history.Row, error) {
 		}
 	}
 	return nil, nil
-}
-
-// tolerance is how long a server may take between two looks at its clock in one statement.
-const tolerance = 100 * time.Millisecond
-
-// leased is the lease after a change of its row, which was that of the lease before.
-func (p *player) leased(before *lease, at int) (*lease, error) {
-	change := p.witness[at]
-	fence, err1 := change.Row.Int("fence")
-	claimed, err2 := change.Row.Time("claimed_at")
-	expires, err3 := change.Row.Time("expires_at")
-	if err := cmp.Or(err1, err2, err3); err != nil {
-		return nil, fmt.Errorf("%s: %w", witnessLine(at), err)
-	}
-	id := change.Row["lease_id"]
-	if change.Op == history.Snapshot {
-		// Another primary knows the same leases.
-		before = p.now.leases[change.Row["job_id"]]
-	}
-	if before != nil && before.id == id && before.fence == fence {
-		// A renewal counts from when it was made.
-		if renewed := expires - history.Nanos(p.run.Lease); change.Op == history.Update && renewed > before.expires+history.Nanos(tolerance) {
-			before.revived = append(before.revived, witnessLine(at))
-		}
-		before.expires = expires
-		return before, nil
-	}
-	now := &lease{
-		job: change.Row["job_id"], id: id, fence: fence, line: witnessLine(at), committed: change.Committed,
-		claimed: claimed, expires: expires, orphaned: change.Orphaned, worker: change.Row["worker_id"],
-	}
-	if before != nil && change.Op == history.Update {
-		now.over, before.taken = before, change.Committed
-	}
-	p.leases = append(p.leases, now)
-	return now, nil
-}
-
-// keepLeases remembers the leases of a transaction that only an old primary has seen.
-func (p *player) keepLeases(from, to int) error {
-	for i := from; i < to; i++ {
-		change := p.witness[i]
-		if change.Table != "leases" || change.Op == history.Delete {
-			continue
-		}
-		job := jobOf(change)
-		if known := cmp.Or(p.old[job], p.now.leases[job]); known != nil && known.id == change.Row["lease_id"] {
-			continue
-		}
-		found, err := p.leased(nil, i)
-		if err != nil {
-			return err
-		}
-		p.old[job] = found
-	}
-	return nil
 }

@@ -10,6 +10,8 @@ type stories struct {
 	// leases are all that were ever written, in the order of the witness, those included
 	// that only an old primary has seen.
 	leases []*lease
+	// changes counts those of jobs in the witness.
+	changes int
 	// generations counts the primaries.
 	generations int
 	// gaps are when nobody looked, in order.
@@ -77,12 +79,14 @@ type step struct {
 // lease is a row of leases as long as its id is the same.
 type lease struct {
 	job, id   string
-	worker    string
+	worker    string // by the last change of the row
 	fence     int64
 	line      string
 	committed history.Nanos
-	// claimed and expires are the database's times.
-	claimed, expires history.Nanos
+	// claimed, own and expires are the database's times. A lease that is kept lasts as long as its
+	// worker, and its own expires_at says nothing; expires is when it does expire.
+	claimed, own, expires history.Nanos
+	kept                  bool
 	// over is the lease that a reaper has taken this one over from; nil for a claim.
 	over *lease
 	// taken is when a reaper took this lease over; 0 for never.
@@ -105,6 +109,8 @@ func (l *lease) original() *lease {
 type tables struct {
 	ledger map[string]history.Row
 	leases map[string]*lease
+	// workers are until when each worker counts as alive.
+	workers map[string]history.Nanos
 	// lists counts the rows of each job in each list.
 	lists map[string]map[string]int
 	// history are the attempts that did not succeed.
@@ -117,7 +123,7 @@ func empty() *tables {
 		lists[name] = make(map[string]int)
 	}
 	return &tables{
-		ledger: make(map[string]history.Row), leases: make(map[string]*lease), lists: lists, history: make(map[attempt]history.Row),
+		ledger: make(map[string]history.Row), leases: make(map[string]*lease), workers: make(map[string]history.Nanos), lists: lists, history: make(map[attempt]history.Row),
 	}
 }
 

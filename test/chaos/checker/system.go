@@ -53,7 +53,7 @@ func enough(r *record, f *findings) {
 		{"failovers", did.failovers, least.Failovers},
 		{"primaries", r.generations, did.failovers + 1},
 		{"calls without an answer", did.unknown, least.Unknown},
-		{"changes", len(r.witness), least.Jobs},
+		{"changes", r.changes, least.Jobs},
 		{"reads that can be judged", len(r.reads()), least.Reads},
 		{"effects", len(r.effects), min(len(r.run.Recorded), 1)},
 		{"orchestrators", r.names(history.Orchestrator), least.Orchestrators},

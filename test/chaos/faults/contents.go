@@ -67,7 +67,7 @@ func lockRows(s *Scene, random *rand.Rand) Fault {
 }
 
 func lockTable(s *Scene, random *rand.Rand) Fault {
-	table := pick(random, []string{"leases", "ready", "timers", "jobs", "unsuccessful_attempts"})
+	table := pick(random, []string{"leases", "ready", "timers", "jobs", "workers", "unsuccessful_attempts"})
 	mode := pick(random, []string{"share", "exclusive", "access exclusive"})
 	f := Fault{
 		Record: history.Fault{Target: table, Parameters: map[string]string{"mode": mode}}, Uses: []string{usesLocks, usesPrimary},

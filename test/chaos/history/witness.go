@@ -7,9 +7,10 @@ import (
 	"time"
 )
 
-// Tables lists the tables whose rows are witnessed: whatever says in which state a job is.
+// Tables lists the tables whose rows are witnessed: whatever says in which state a job is, and the
+// workers, whose rows say how long their kept leases last.
 func Tables() []string {
-	return []string{"jobs", "leases", "ready", "parked", "timers", "dead_letters", "unique_keys", "unsuccessful_attempts"}
+	return []string{"jobs", "leases", "ready", "parked", "timers", "dead_letters", "unique_keys", "unsuccessful_attempts", "workers"}
 }
 
 // Op says what a line of the witness is.
@@ -55,9 +56,8 @@ type Change struct {
 	Orphaned bool `json:"-"`
 }
 
-// Row is a row as PostgreSQL writes its values as text, in UTC. Columns that are null are absent. Large
-// columns that nobody judges (payload, checkpoint, stack) may be left
-// out.
+// Row is a row as PostgreSQL writes its values as text, in UTC. Columns that are null are absent. Columns
+// that nobody judges may be left out: large ones (payload, checkpoint, stack), and most of workers.
 type Row map[string]string
 
 // FinalRow is a line of final.jsonl.
