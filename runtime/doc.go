@@ -46,10 +46,10 @@
 //
 //	heartbeat   renews all leases three times a lease, in one transaction on connections
 //	            of its own, and learns which jobs to cancel. It names each lease only until
-//	            the handler has begun: from then on it is kept by the worker's own row. A worker without any lease
-//	            says every four ninths of one that it is alive. A watch that needs no
-//	            database asks handlers to stop when a quarter of the proven time is
-//	            left, and kills them when a twelfth is left
+//	            the handler has begun: from then on it is kept by the worker's own row. A
+//	            worker without any lease says every four ninths of one that it is alive. A
+//	            watch that needs no database asks handlers to stop when a quarter of the
+//	            proven time is left, and kills them when a twelfth is left
 //	surroundings
 //	            counts the other processes, so that many need not all do the same; checks
 //	            the process ids of those on this system, and does not wait for the leases

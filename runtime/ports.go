@@ -15,6 +15,8 @@ type Store interface {
 	jobs.Store
 	Claim(ctx context.Context, worker string, types []string, limit int, lease time.Duration) ([]job.Claimed, error)
 	ReleaseUnanswered(ctx context.Context, worker string, known []job.LeaseID) (int, error)
+	// Renew marks the worker as alive, which renews its kept leases, and renews the leases given. It returns all
+	// that are held. Forgotten are kept leases of which the worker has no attempt: they expire.
 	Renew(ctx context.Context, worker string, leases []job.Lease, forgotten []job.LeaseID, lease time.Duration) ([]job.Renewed, error)
 	SaveProgress(ctx context.Context, batch []job.Report) (lost []job.Lease, err error)
 	SaveLogs(ctx context.Context, batch []job.Report) (lost []job.Lease, err error)

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -137,13 +136,7 @@ func TestAHeartbeatBehindATakeoverFindsTheKeptLeaseLost(t *testing.T) {
 	keeping(t, s)
 	silent(t, s)
 	commit := locked(t, s, sql.Text("reap"), 10, postgres.Interval(aMinute))
-	wait := after(func() []job.Renewed {
-		held, err := s.Renew(context.Background(), worker, nil, nil, time.Hour)
-		if err != nil {
-			t.Error(err)
-		}
-		return held
-	})
+	wait := renewing(t, s, time.Hour)
 	awaitBlocked(t, s, 1)
 	commit()
 	require.Empty(t, wait())
@@ -159,13 +152,7 @@ func TestAHeartbeatBehindALateOneRevivesNothing(t *testing.T) {
 	commit := locked(t, s, sql.Text("renew"), []any{
 		[]any{postgres.UUID(c.JobID)}, []any{postgres.UUID(c.ID)}, postgres.Interval(200 * time.Millisecond), worker, []int32{1}, []any{},
 	}...)
-	wait := after(func() []job.Renewed {
-		held, err := s.Renew(context.Background(), worker, nil, nil, aMinute)
-		if err != nil {
-			t.Error(err)
-		}
-		return held
-	})
+	wait := renewing(t, s, aMinute)
 	awaitBlocked(t, s, 1)
 	over := time.Now().Add(300 * time.Millisecond)
 	require.Eventually(t, func() bool { return ask[bool](t, s, "select clock_timestamp() > $1", over) }, patience, 5*time.Millisecond)

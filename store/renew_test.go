@@ -19,6 +19,18 @@ func renew(t testing.TB, s *Store, lease time.Duration, leases ...job.Lease) []j
 	return held
 }
 
+// renewing begins a heartbeat that is to wait for somebody, and returns a function that waits for its answer.
+func renewing(t testing.TB, s *Store, lease time.Duration, leases ...job.Lease) (wait func() []job.Renewed) {
+	t.Helper()
+	return after(func() []job.Renewed {
+		held, err := s.Renew(context.Background(), worker, leases, nil, lease)
+		if err != nil {
+			t.Error(err)
+		}
+		return held
+	})
+}
+
 func TestARenewalExtendsWhatIsHeldAndLeavesOutWhatIsLost(t *testing.T) {
 	s := open(t)
 	held, lost, settledBefore := running(t, s), running(t, s), running(t, s)
@@ -57,13 +69,7 @@ func TestARenewalThatWaitedPastTheExpiryDoesNotReviveTheLease(t *testing.T) {
 	early, late := running(t, s), running(t, s)
 	exec(t, s, "update leases set expires_at = clock_timestamp() + interval '300 milliseconds' where job_id = $1", postgres.UUID(late.JobID))
 	commit := locked(t, s, "select from leases where job_id = $1 for update", postgres.UUID(late.JobID))
-	wait := after(func() []job.Renewed {
-		held, err := s.Renew(context.Background(), worker, []job.Lease{late.Lease, early.Lease}, nil, aMinute)
-		if err != nil {
-			t.Error(err)
-		}
-		return held
-	})
+	wait := renewing(t, s, aMinute, late.Lease, early.Lease)
 	awaitBlocked(t, s, 1)
 	require.Eventually(t, func() bool {
 		return ask[bool](t, s, "select expires_at < clock_timestamp() from leases where job_id = $1", postgres.UUID(late.JobID))
@@ -78,13 +84,7 @@ func TestARenewalBehindATakeoverFindsTheLeaseLost(t *testing.T) {
 	c := running(t, s)
 	expire(t, s, c.Lease)
 	commit := locked(t, s, sql.Text("reap"), 10, postgres.Interval(aMinute))
-	wait := after(func() []job.Renewed {
-		held, err := s.Renew(context.Background(), worker, []job.Lease{c.Lease}, nil, time.Hour)
-		if err != nil {
-			t.Error(err)
-		}
-		return held
-	})
+	wait := renewing(t, s, time.Hour, c.Lease)
 	awaitBlocked(t, s, 1)
 	commit()
 	require.Empty(t, wait())

@@ -16,7 +16,8 @@
 //     crashes.
 //   - A plain read may show what no standby has yet. So what clients read before a failover
 //     or a crash says nothing about what they read after it.
-//   - Leases are judged by the database's clock. One that is kept expires with its worker. Times of handlers and clients are compared
-//     with it only where a difference of [slack] does not matter.
+//   - Leases are judged by the database's clock. One that is kept expires with its worker.
+//     Times of handlers and clients are compared with it only where a difference of [slack]
+//     does not matter.
 //   - A handler that did not end may have had its effect, or not.
 package main
