@@ -32,7 +32,7 @@ func startContainer(ctx context.Context) (address string, end func(context.Conte
 		testcontainers.WithAdditionalWaitStrategyAndDeadline(containerPatience,
 			wait.ForLog("database system is ready to accept connections").WithOccurrence(2).WithStartupTimeout(containerPatience),
 			wait.ForListeningPort("5432/tcp").SkipInternalCheck().WithStartupTimeout(containerPatience)),
-		testcontainers.WithCmdArgs("-c", "synchronous_commit=off", "-c", "full_page_writes=off"))
+		testcontainers.WithCmdArgs("-c", "synchronous_commit=off", "-c", "full_page_writes=off", "-c", "max_connections="+connections))
 	end = func(ctx context.Context) error {
 		if container == nil {
 			return nil

@@ -28,7 +28,9 @@ func startLocal(ctx context.Context) (address string, end func(context.Context) 
 	if err != nil {
 		return "", nil, err
 	}
-	server, err := embedded.Start(ctx, embedded.Config{DataDir: filepath.Join(dir, "pg"), Ephemeral: true})
+	server, err := embedded.Start(ctx, embedded.Config{
+		DataDir: filepath.Join(dir, "pg"), Ephemeral: true, Settings: map[string]string{"max_connections": connections},
+	})
 	if err != nil {
 		return "", nil, errors.Join(err, remove())
 	}

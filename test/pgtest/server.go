@@ -20,6 +20,11 @@ import (
 	"github.com/holdfast-jobs/holdfast/store/embedded"
 )
 
+// connections is max_connections of the servers that this package starts for its tests. Nine
+// orchestrators at once, three of each of three parallel tests, use up to 24 each, and the tests
+// have connections of their own.
+const connections = "300"
+
 // server is a PostgreSQL on which this process creates databases.
 type server struct {
 	url   *url.URL // of its maintenance database
