@@ -276,8 +276,8 @@ func (a *attempt) lease() job.Lease {
 	return a.leaseLocked()
 }
 
-// toName is the lease if a heartbeat must name it.
-func (a *attempt) toName(now time.Time) (lease job.Lease, ok bool) {
+// unkept returns the lease if a heartbeat must name it: because it is not kept, or was named too long ago.
+func (a *attempt) unkept(now time.Time) (lease job.Lease, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if now.Before(a.keptUntil) {
@@ -287,9 +287,9 @@ func (a *attempt) toName(now time.Time) (lease job.Lease, ok bool) {
 	return a.leaseLocked(), true
 }
 
-// unkeep has the next heartbeat name the lease. It returns false if the last one did; or if the attempt has
-// ended, since then it may just have been settled.
-func (a *attempt) unkeep() bool {
+// nameAgain has the next heartbeat name the lease. It returns false if that need not come early: the last one did
+// name it, or the attempt has ended and may just have been settled.
+func (a *attempt) nameAgain() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	kept := !a.keptUntil.IsZero()

@@ -81,7 +81,7 @@ func (h *heartbeat) beat(ctx context.Context) error {
 	asked := h.inFlight.all()
 	named := make([]job.Lease, 0, len(asked))
 	for _, a := range asked {
-		if lease, ok := a.toName(sent); ok {
+		if lease, ok := a.unkept(sent); ok {
 			named = append(named, lease)
 		}
 	}
@@ -100,7 +100,7 @@ func (h *heartbeat) beat(ctx context.Context) error {
 	for _, a := range asked {
 		lease, ok := proven[a.claimed.ID]
 		switch {
-		case !ok && a.unkeep():
+		case !ok && a.nameAgain():
 			h.now.Raise() // and name it: a failover may have lost that it is kept
 			continue
 		case !ok:

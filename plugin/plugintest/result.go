@@ -126,7 +126,7 @@ func (r *Result) takeFailure(failed *handlerv1.Failed, told error) {
 	switch {
 	case errors.Is(told, plugin.ErrTimeout), told == nil && r.Code == protocol.CodeTimeout:
 		r.Outcome = TimedOut
-	case told == nil && r.Code == protocol.CodeLeaseLost:
+	case r.Code == protocol.CodeLeaseLost:
 		r.Outcome = Released
 	case failed.GetPermanent():
 		r.Outcome = Permanent

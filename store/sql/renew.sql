@@ -7,20 +7,21 @@
 -- expires_at of a kept lease is for orchestrators that do not know that column. Workers name such a lease
 -- again before an hour is over.
 -- Clock: clock_timestamp(), read after the row is locked: a renewal that had to wait
--- must not revive an expired lease.
+-- must not revive an expired lease. Once for the worker: reap.sql relies on what lies between its two times.
 -- Locks: the worker's row, without which a reaper takes no kept lease over; then rows of named leases in job
 -- order, then those of kept leases that end, likewise. The latter may meet a settlement in a deadlock, which
 -- costs a try.
 -- Fence: lease_id; worker_id for kept leases.
--- Index: leases_pkey, leases_kept, workers_pkey.
+-- Index: leases_pkey, workers_pkey; leases_kept to find the kept leases that end. They are locked by leases_pkey, in
+-- the order of their jobs: as an array, and with "is not false", which that index cannot answer.
 with before as materialized (
-    select alive_until from workers where worker_id = $4
+    select alive_until, clock_timestamp() as heard_at from workers where worker_id = $4
 ), alive as materialized (
     update workers w
-    set alive_until = clock_timestamp() + $3::interval, heartbeat_at = clock_timestamp()
+    set alive_until = b.heard_at + $3::interval, heartbeat_at = b.heard_at
     from before b
     where w.worker_id = $4
-    returning w.worker_id, b.alive_until as expired_at, b.alive_until <= clock_timestamp() as silent
+    returning w.worker_id, b.alive_until as expired_at, b.alive_until <= b.heard_at as silent
 ), ended as materialized (
     select l.job_id, coalesce((select expired_at from alive where silent), clock_timestamp()) as expired_at
     from (
@@ -30,7 +31,7 @@ with before as materialized (
             from leases
             where exists (select from alive where silent or cardinality($6::uuid[]) > 0)
                 and worker_id = $4 and kept and (lease_id = any ($6::uuid[]) or exists (select from alive where silent))
-        )) as kept (job_id)
+        )) as found (job_id)
         order by job_id
     ) e
     cross join lateral (

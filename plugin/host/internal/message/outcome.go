@@ -104,7 +104,8 @@ func readFailure(canceled job.CancelReason, failed *handlerv1.Failed) job.Outcom
 	case canceled == job.CancelTimeout, canceled == "" && failed.GetCode() == protocol.CodeTimeout:
 		// The attempt has timed out, whatever the error says.
 		outcome.Kind = job.Timeout
-	case canceled == "" && failed.GetCode() == protocol.CodeLeaseLost:
+	case failed.GetCode() == protocol.CodeLeaseLost:
+		// It said so before it was asked to stop, or the two messages have crossed.
 		outcome.Kind = job.Released
 	case failed.GetPermanent():
 		outcome.Kind = job.PermanentFailure
