@@ -27,6 +27,7 @@ type attempt struct {
 	claimedAt time.Time      // when it was known to be claimed, by the local clock
 	queued    time.Time      // when it began to wait for a slot; the dispatcher's
 	startBy   time.Time      // when its job expires, by the local clock; zero for never
+	place     int            // among those in flight, from 1 on; 0 if it is not. inFlight's
 
 	mu          sync.Mutex
 	began       time.Time // zero while it waits for a slot
@@ -36,7 +37,7 @@ type attempt struct {
 	stopped     job.CancelReason // empty while the handler may go on
 	canceling   bool             // the job's cancel was requested
 	done        bool
-	timeout     *timeLimit
+	limit       timeLimit // the limits'
 	kill        *time.Timer
 
 	// ending is how it has ended, for the settler.
@@ -143,7 +144,7 @@ func (a *attempt) started(run job.Run) {
 	a.run = run
 	a.spans.Began(a.began)
 	if !a.isolated() {
-		a.limitTime()
+		a.limits.start(a, a.began, a.claimed.Timeout)
 	}
 	if a.stopped != "" {
 		a.ask()
@@ -156,12 +157,8 @@ func (a *attempt) Began() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.done {
-		a.limitTime()
+		a.limits.start(a, time.Now(), a.claimed.Timeout)
 	}
-}
-
-func (a *attempt) limitTime() {
-	a.timeout = a.limits.start(a, a.claimed.Timeout)
 }
 
 // stop asks the handler to end, and kills its process if it does not end within the
@@ -257,10 +254,7 @@ func (a *attempt) cancelRequested() {
 func (a *attempt) Finished(outcome job.Outcome) {
 	a.mu.Lock()
 	a.done = true
-	if a.timeout != nil {
-		a.limits.end(a.timeout)
-		a.timeout = nil
-	}
+	a.limits.end(a)
 	if a.kill != nil {
 		a.kill.Stop()
 	}

@@ -200,9 +200,9 @@ func TestAKeptLeaseOfWhichNoAttemptIsLeftIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, store := beating(t)
 		underWay(h, 1)
-		underWay(h, 2)
+		left := underWay(h, 2)
 		require.Equal(t, beat{named: 2, kept: 2}, store.next())
-		h.inFlight.remove(job.LeaseID{2})
+		h.inFlight.remove(&ending{attempt: left})
 		require.Equal(t, beat{kept: 2}, store.next(), "it is noticed now")
 		store.broken.Store(true)
 		require.Equal(t, beat{forgotten: 1, kept: 2}, store.next())

@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"maps"
 	"slices"
 	"sync"
 
@@ -13,7 +12,7 @@ import (
 // settlement is known to be committed.
 type inFlight struct {
 	mu       sync.Mutex
-	attempts map[job.LeaseID]*attempt
+	attempts []*attempt // in any order; each knows its place
 	running  int
 	freed    loop.Signal // raised when there may be room again: a handler is done, or an attempt settled
 	emptied  loop.Signal // raised when nothing is held any more
@@ -21,15 +20,14 @@ type inFlight struct {
 }
 
 func newInFlight() *inFlight {
-	return &inFlight{
-		attempts: make(map[job.LeaseID]*attempt), freed: loop.NewSignal(), emptied: loop.NewSignal(), idle: loop.NewSignal(),
-	}
+	return &inFlight{freed: loop.NewSignal(), emptied: loop.NewSignal(), idle: loop.NewSignal()}
 }
 
 func (f *inFlight) add(a *attempt) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.attempts[a.claimed.ID] = a
+	f.attempts = append(f.attempts, a)
+	a.place = len(f.attempts)
 }
 
 // starting counts an attempt whose handler is about to be started.
@@ -64,15 +62,29 @@ func (f *inFlight) stoppedLocked() {
 	}
 }
 
-// remove forgets an attempt that is settled, or given up.
-func (f *inFlight) remove(id job.LeaseID) {
+// remove forgets the attempts of endings that are settled, or given up. One that was taken over was
+// never in flight.
+func (f *inFlight) remove(ends ...*ending) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	delete(f.attempts, id)
+	for _, e := range ends {
+		if e.attempt != nil && e.attempt.place > 0 {
+			f.removeLocked(e.attempt)
+		}
+	}
 	f.freed.Raise()
 	if len(f.attempts) == 0 {
 		f.emptied.Raise()
 	}
+}
+
+// removeLocked puts the last attempt in the place of this one.
+func (f *inFlight) removeLocked(a *attempt) {
+	end := len(f.attempts) - 1
+	last := f.attempts[end]
+	f.attempts[a.place-1], last.place = last, a.place
+	f.attempts[end], a.place = nil, 0
+	f.attempts = f.attempts[:end]
 }
 
 // counts returns how many handlers run, and how many leases are held in all.
@@ -85,11 +97,14 @@ func (f *inFlight) counts() (running, held int) {
 func (f *inFlight) all() []*attempt {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return slices.AppendSeq(make([]*attempt, 0, len(f.attempts)), maps.Values(f.attempts))
+	return slices.Clone(f.attempts)
 }
 
 func (f *inFlight) leases() []job.LeaseID {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return slices.AppendSeq(make([]job.LeaseID, 0, len(f.attempts)), maps.Keys(f.attempts))
+	all := f.all()
+	leases := make([]job.LeaseID, len(all))
+	for i, a := range all {
+		leases[i] = a.claimed.ID
+	}
+	return leases
 }

@@ -143,7 +143,7 @@ func (p *path) finish(a *attempt, outcome job.Outcome) {
 	a.spans.Ended(began)
 	e := &a.ending
 	*e = ending{
-		lease: a.lease(), jobType: a.claimed.Type, tenant: a.claimed.Tenant, history: history, outcome: bounded(outcome),
+		attempt: a, lease: a.lease(), jobType: a.claimed.Type, tenant: a.claimed.Tenant, history: history, outcome: bounded(outcome),
 		plugin: a.pool.Plugin, version: a.pool.Version, ran: ran,
 		spans: a.spans, trace: a.claimed.Trace, reports: a.reports,
 	}
@@ -234,10 +234,11 @@ func (p *path) write(
 		}
 		return again
 	}
+	settled := make([]*ending, 0, len(ends))
 	for i, e := range ends {
 		switch results[i] {
 		case job.Settled:
-			p.settled(e, sent)
+			settled = append(settled, e)
 		case job.Lost:
 			p.lost(e)
 		case job.Canceling:
@@ -256,12 +257,13 @@ func (p *path) write(
 			again = append(again, e)
 		}
 	}
+	p.settled(settled, sent)
 	return again
 }
 
 // lost ends the way of an attempt whose settlement was refused, because its lease is another's now.
 func (p *path) lost(e *ending) {
-	p.inFlight.remove(e.lease.ID)
+	p.inFlight.remove(e)
 	if e.lostBy != "" { // by its worker, and then by this process to another one, which tells of the attempt
 		p.cfg.Log.Debug("another process ends the attempt", slog.String("job_id", e.lease.JobID.String()), slog.Int64("fence", e.lease.Fence))
 		return
@@ -273,25 +275,39 @@ func (p *path) lost(e *ending) {
 		slog.Int64("fence", e.lease.Fence), slog.String("outcome", string(e.outcome.Kind)))
 }
 
-// settled ends the way of a job: its settlement is in the ledger.
-func (p *path) settled(e *ending, sent time.Time) {
-	p.inFlight.remove(e.lease.ID)
-	p.jobs.Metrics.Settled(e.jobType, e.settlement.Kind)
-	e.spans.Settled(&e.settlement, sent)
-	p.log.settled(e)
-	if !e.settlement.Started && e.settlement.Code == job.CodeExpired {
-		p.jobs.Metrics.Expired(e.jobType)
+// settled ends the way of jobs: their settlements are in the ledger.
+func (p *path) settled(ends []*ending, sent time.Time) {
+	p.inFlight.remove(ends...)
+	p.count(ends)
+	for _, e := range ends {
+		e.spans.Settled(&e.settlement, sent)
+		p.log.settled(e)
+		if !e.settlement.Started && e.settlement.Code == job.CodeExpired {
+			p.jobs.Metrics.Expired(e.jobType)
+		}
+		p.jobs.Settled(&e.settlement)
+		if e.followUps != nil {
+			p.followedUp(e.followUps)
+		}
 	}
-	p.jobs.Settled(&e.settlement)
-	if e.followUps != nil {
-		p.followedUp(e.followUps)
+}
+
+// count counts settled attempts. Those next to each other are mostly alike.
+func (p *path) count(ends []*ending) {
+	for len(ends) > 0 {
+		first, alike := ends[0], 1
+		for alike < len(ends) && ends[alike].jobType == first.jobType && ends[alike].settlement.Kind == first.settlement.Kind {
+			alike++
+		}
+		p.jobs.Metrics.Settled(first.jobType, first.settlement.Kind, alike)
+		ends = ends[alike:]
 	}
 }
 
 // giveUp abandons an attempt that cannot be settled. Its lease expires, and a reaper
 // settles the job.
 func (p *path) giveUp(e *ending, cause error) {
-	p.inFlight.remove(e.lease.ID)
+	p.inFlight.remove(e)
 	p.cfg.Log.Error("attempt could not be settled; its lease will expire",
 		slog.String("job_id", e.lease.JobID.String()), slog.Any("error", cause))
 }

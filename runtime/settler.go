@@ -30,6 +30,7 @@ const (
 
 // ending is how an attempt has ended, on its way to the ledger.
 type ending struct {
+	attempt         *attempt // nil when a reaper ends it
 	lease           job.Lease
 	jobType, tenant string
 	plugin, version string // empty when a reaper ends it

@@ -252,9 +252,9 @@ func (m *Metrics) Ran(jobType string, outcome job.OutcomeKind, took time.Duratio
 	labels.latencies.runs[job.LatencyBucket(took)].Add(1)
 }
 
-// Settled counts an attempt whose end is in the ledger.
-func (m *Metrics) Settled(jobType string, outcome job.OutcomeKind) {
-	m.attempts.Add(context.Background(), 1, m.labels(jobType).outcomes[outcome].add...)
+// Settled counts attempts whose end is in the ledger.
+func (m *Metrics) Settled(jobType string, outcome job.OutcomeKind, attempts int) {
+	m.attempts.Add(context.Background(), int64(attempts), m.labels(jobType).outcomes[outcome].add...)
 }
 
 // Batch measures one try, whether the database answered it or not.

@@ -22,7 +22,7 @@ func TestOnlyDeclaredTypesAreLabels(t *testing.T) {
 	measured.Declare([]job.TypeSpec{{Type: "A"}, {Type: "B"}})
 	measured.Declare([]job.TypeSpec{{Type: "B"}})
 	for _, jobType := range []string{"A", "made up 1", "made up 2", "B", "A"} {
-		measured.Settled(jobType, job.Success)
+		measured.Settled(jobType, job.Success, 1)
 	}
 	require.Equal(t, "B", measured.TypeLabel("B"))
 	require.Equal(t, "other", measured.TypeLabel("made up 1"))
@@ -45,7 +45,7 @@ func TestOnlyDeclaredTypesAreLabels(t *testing.T) {
 func whatAJobCosts(t *Metrics, claimed []job.Claimed) {
 	t.Claimed(claimed)
 	t.Ran("A", job.Success, time.Millisecond)
-	t.Settled("A", job.Success)
+	t.Settled("A", job.Success, 1)
 }
 
 func measuredBySDK(t testing.TB) *Metrics {
