@@ -3,6 +3,7 @@ package plugin
 import (
 	"encoding/json"
 	"fmt"
+	"sync/atomic"
 	"time"
 )
 
@@ -39,13 +40,32 @@ func newJob[A any](a *attempt) (Job[A], error) {
 		ID: s.GetJobId(), Type: s.GetJobType(), Tenant: s.GetTenant(), Payload: s.GetPayload(),
 		Attempt: int(s.GetAttempt()), MaxAttempts: int(s.GetMaxAttempts()), Fence: s.GetFence(), attempt: a,
 	}
-	if created, err := time.Parse(time.RFC3339Nano, s.GetCreatedAt()); err == nil {
-		j.CreatedAt = created
-	}
+	j.CreatedAt = a.session.times.parse(s.GetCreatedAt())
 	if err := decodePayload(s.GetPayload(), &j.Args); err != nil {
 		return j, Code(Permanent(fmt.Errorf("payload: %w", err)), codeBadPayload)
 	}
 	return j, nil
+}
+
+// times parses times. Jobs that were submitted together have the same, so it keeps the last one.
+type times struct{ last atomic.Pointer[textTime] }
+
+type textTime struct {
+	text string
+	time time.Time
+}
+
+// parse returns the zero time for a text that is no time.
+func (t *times) parse(text string) time.Time {
+	if last := t.last.Load(); last != nil && last.text == text {
+		return last.time
+	}
+	parsed, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return time.Time{}
+	}
+	t.last.Store(&textTime{text: text, time: parsed})
+	return parsed
 }
 
 // Progress shows v, as JSON, to everyone who looks at the job. Only the last value

@@ -27,7 +27,7 @@ type server struct {
 }
 
 func newServer(service *server, options ...grpc.ServerOption) *grpc.Server {
-	s := grpc.NewServer(append(options, grpc.ForceServerCodecV2(newStartsCodec()),
+	s := grpc.NewServer(append(options, grpc.ForceServerCodecV2(newCodec()),
 		grpc.MaxRecvMsgSize(protocol.MaxMessageBytes), grpc.MaxSendMsgSize(protocol.MaxMessageBytes))...)
 	handlerv1.RegisterHandlerServer(s, service)
 	return s

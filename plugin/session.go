@@ -21,6 +21,7 @@ type session struct {
 	exit   func(why string)
 	out    *outbox
 	limits valueLimits
+	times  times
 	// ctx is the parent of every attempt's context.
 	ctx  context.Context
 	lose context.CancelCauseFunc

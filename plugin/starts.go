@@ -4,57 +4,14 @@ import (
 	"bytes"
 	"unicode/utf8"
 
-	"google.golang.org/grpc/encoding"
-	_ "google.golang.org/grpc/encoding/proto" // the codec that startsCodec extends
-	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/protocol"
 )
 
-// startsCodec is gRPC's own codec, except for requests of readStarts.
-type startsCodec struct{ encoding.CodecV2 }
-
-func newStartsCodec() startsCodec { return startsCodec{encoding.GetCodecV2("proto")} }
-
-// Unmarshal implements encoding.CodecV2.
-func (c startsCodec) Unmarshal(data mem.BufferSlice, v any) error {
-	request, ok := v.(*handlerv1.WorkRequest)
-	if !ok {
-		return c.CodecV2.Unmarshal(data, v)
-	}
-	buffer := data.MaterializeToBuffer(mem.DefaultBufferPool())
-	defer buffer.Free()
-	if starts, ok := readStarts(buffer.ReadOnlyData()); ok {
-		request.Starts = starts
-		return nil
-	}
-	return c.CodecV2.Unmarshal(mem.BufferSlice{buffer}, request)
-}
-
-// startsField is WorkRequest.starts.
-const startsField = 1
-
-// These are the fields of a start that are read here, by their numbers in handler.proto.
-const (
-	handleField = iota + 1
-	jobIDField
-	jobTypeField
-	tenantField
-	payloadField
-	attemptField
-	maxAttemptsField
-	fenceField
-	timeoutField
-	leaseField
-	checkpointField
-	traceParentField
-	traceStateField
-	createdAtField
-	baggageField
-	beyondFields
-)
+// beyondFields is the first field of a start that is not read here.
+const beyondFields = protocol.StartPredecessors
 
 // readStarts decodes a request that has starts only, without predecessors: nearly all requests
 // are like that, and this takes half of the allocations of the generated code. It returns false
@@ -62,7 +19,7 @@ const (
 func readStarts(data []byte) ([]*handlerv1.Start, bool) {
 	count := 0
 	for rest := data; len(rest) > 0; count++ {
-		_, n := protocol.CutField(rest, startsField)
+		_, n := protocol.CutField(rest, protocol.RequestStarts)
 		if n < 0 {
 			return nil, false
 		}
@@ -71,7 +28,7 @@ func readStarts(data []byte) ([]*handlerv1.Start, bool) {
 	starts := make([]*handlerv1.Start, count)
 	var last *handlerv1.Start
 	for i := range starts {
-		content, n := protocol.CutField(data, startsField)
+		content, n := protocol.CutField(data, protocol.RequestStarts)
 		if last = readStart(content, last); last == nil {
 			return nil, false
 		}
@@ -92,7 +49,7 @@ func readStart(data []byte, last *handlerv1.Start) *handlerv1.Start {
 		}
 		m := -1
 		switch field {
-		case handleField, attemptField, maxAttemptsField, fenceField, timeoutField, leaseField:
+		case protocol.StartHandle, protocol.StartAttempt, protocol.StartMaxAttempts, protocol.StartFence, protocol.StartTimeout, protocol.StartLease:
 			if kind == protowire.VarintType {
 				numbers[field], m = protowire.ConsumeVarint(data[n:])
 			}
@@ -107,15 +64,15 @@ func readStart(data []byte, last *handlerv1.Start) *handlerv1.Start {
 		data = data[n+m:]
 	}
 	var buffer [80]byte
-	idAndTime := string(append(append(buffer[:0], values[jobIDField]...), values[createdAtField]...))
-	idEnds := len(values[jobIDField])
+	idAndTime := string(append(append(buffer[:0], values[protocol.StartJobID]...), values[protocol.StartCreatedAt]...))
+	idEnds := len(values[protocol.StartJobID])
 	start := &handlerv1.Start{
-		Handle: numbers[handleField], Attempt: uint32(numbers[attemptField]), MaxAttempts: uint32(numbers[maxAttemptsField]),
-		Fence: int64(numbers[fenceField]), TimeoutMs: numbers[timeoutField], LeaseMs: numbers[leaseField],
+		Handle: numbers[protocol.StartHandle], Attempt: uint32(numbers[protocol.StartAttempt]), MaxAttempts: uint32(numbers[protocol.StartMaxAttempts]),
+		Fence: int64(numbers[protocol.StartFence]), TimeoutMs: numbers[protocol.StartTimeout], LeaseMs: numbers[protocol.StartLease],
 		JobId: idAndTime[:idEnds], CreatedAt: idAndTime[idEnds:],
-		JobType: textLike(last.GetJobType(), values[jobTypeField]), Tenant: textLike(last.GetTenant(), values[tenantField]),
-		Payload: bytes.Clone(values[payloadField]), Checkpoint: bytes.Clone(values[checkpointField]),
-		Traceparent: string(values[traceParentField]), Tracestate: string(values[traceStateField]), Baggage: string(values[baggageField]),
+		JobType: textLike(last.GetJobType(), values[protocol.StartJobType]), Tenant: textLike(last.GetTenant(), values[protocol.StartTenant]),
+		Payload: bytes.Clone(values[protocol.StartPayload]), Checkpoint: bytes.Clone(values[protocol.StartCheckpoint]),
+		Traceparent: string(values[protocol.StartTraceParent]), Tracestate: string(values[protocol.StartTraceState]), Baggage: string(values[protocol.StartBaggage]),
 	}
 	for _, text := range [...]string{start.JobId, start.CreatedAt, start.JobType, start.Tenant, start.Traceparent, start.Tracestate, start.Baggage} {
 		if !utf8.ValidString(text) {

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/protocol"
 )
 
 // fullStart has every field that is read without the generated code.
@@ -69,7 +70,7 @@ func TestAStartOutlivesTheMessageItCameIn(t *testing.T) {
 func TestOtherRequestsAreLeftToTheGeneratedCode(t *testing.T) {
 	one := encodedRequest(t, fullStart(1))
 	within := func(start []byte) []byte {
-		return protowire.AppendBytes(protowire.AppendTag(nil, startsField, protowire.BytesType), start)
+		return protowire.AppendBytes(protowire.AppendTag(nil, protocol.RequestStarts, protowire.BytesType), start)
 	}
 	text := func(number protowire.Number, value string) []byte {
 		return protowire.AppendString(protowire.AppendTag(nil, number, protowire.BytesType), value)
@@ -79,10 +80,10 @@ func TestOtherRequestsAreLeftToTheGeneratedCode(t *testing.T) {
 	for name, raw := range map[string][]byte{
 		"a drain":               drain,
 		"an unknown field":      within(text(beyondFields+9, "x")),
-		"a number that is text": within(text(handleField, "x")),
-		"a text that is none":   within(protowire.AppendVarint(protowire.AppendTag(nil, tenantField, protowire.VarintType), 1)),
-		"halves of a character": within(append(text(jobIDField, "\xc3"), text(createdAtField, "\xa4")...)),
-		"not UTF-8":             within(text(jobTypeField, "\xff")),
+		"a number that is text": within(text(protocol.StartHandle, "x")),
+		"a text that is none":   within(protowire.AppendVarint(protowire.AppendTag(nil, protocol.StartTenant, protowire.VarintType), 1)),
+		"halves of a character": within(append(text(protocol.StartJobID, "\xc3"), text(protocol.StartCreatedAt, "\xa4")...)),
+		"not UTF-8":             within(text(protocol.StartJobType, "\xff")),
 		"cut off":               one[:len(one)-1],
 		"cut off within":        within([]byte{8}),
 	} {
@@ -102,11 +103,11 @@ func TestTheCodecReadsEveryRequest(t *testing.T) {
 		require.NoError(t, err)
 		half := len(raw) / 2
 		got := new(handlerv1.WorkRequest)
-		require.NoError(t, newStartsCodec().Unmarshal(mem.BufferSlice{mem.SliceBuffer(raw[:half]), mem.SliceBuffer(raw[half:])}, got))
+		require.NoError(t, newCodec().Unmarshal(mem.BufferSlice{mem.SliceBuffer(raw[:half]), mem.SliceBuffer(raw[half:])}, got))
 		require.True(t, proto.Equal(sent, got), "%v instead of %v", got, sent)
 	}
 	broken := mem.BufferSlice{mem.SliceBuffer([]byte{10, 2, 18, 1})}
-	require.Error(t, newStartsCodec().Unmarshal(broken, new(handlerv1.WorkRequest)))
+	require.Error(t, newCodec().Unmarshal(broken, new(handlerv1.WorkRequest)))
 }
 
 // Whatever is read here must be what the generated code reads.

@@ -167,20 +167,19 @@ func (h *Host) Start(plugin string, a job.Assignment, r job.Reporter) (job.Run, 
 	if f == nil {
 		return nil, fmt.Errorf("plugin %s: %w", plugin, ErrNoSlot)
 	}
-	start := message.WriteStart(&a)
-	if bytes := message.StartBytes(start); bytes > protocol.MaxMessageBytes {
+	if bytes := message.StartBytes(&a); bytes > protocol.MaxMessageBytes {
 		return h.reject(plugin, r, message.TooLarge(bytes, protocol.MaxMessageBytes))
 	}
 	if a.Isolated {
 		kept := a // so that others need not be on the heap
-		return f.startIsolated(start, &kept, r)
+		return f.startIsolated(&kept, r)
 	}
 	for f.quitting.Err() == nil {
 		i := f.reserve(a.Type)
 		if i == nil {
 			break
 		}
-		if run := i.Begin(start, &a, r); run != nil {
+		if run := i.Begin(&a, r); run != nil {
 			return run, nil
 		}
 		f.release(i, a.Type) // The process has ended; try another.

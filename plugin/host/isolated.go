@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/connection"
-	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -16,7 +15,6 @@ import (
 // process is up, Cancel ends the attempt, and Extend keeps the lease for the process.
 type isolated struct {
 	gen      *generation
-	start    *handlerv1.Start
 	a        *job.Assignment
 	reporter job.Reporter
 	// giveUp ends the launch.
@@ -34,7 +32,7 @@ type isolated struct {
 var _ job.Run = (*isolated)(nil)
 
 // startIsolated launches a process for the attempt in the background.
-func (f *fleet) startIsolated(start *handlerv1.Start, a *job.Assignment, r job.Reporter) (job.Run, error) {
+func (f *fleet) startIsolated(a *job.Assignment, r job.Reporter) (job.Run, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	g := f.current
@@ -43,7 +41,7 @@ func (f *fleet) startIsolated(start *handlerv1.Start, a *job.Assignment, r job.R
 	}
 	g.ramp.begin(a.Type, g.settings.Backoff.StableAfter)
 	ctx, giveUp := context.WithCancel(g.draining)
-	s := &isolated{gen: g, start: start, a: a, reporter: r, giveUp: giveUp, until: time.Now().Add(a.LeaseFor)}
+	s := &isolated{gen: g, a: a, reporter: r, giveUp: giveUp, until: time.Now().Add(a.LeaseFor)}
 	g.running.Go(func() {
 		defer giveUp()
 		s.serve(ctx)
@@ -100,7 +98,7 @@ func (s *isolated) begin(i *instance) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.a.LeaseFor = time.Until(s.until)
-	s.run = i.Begin(s.start, s.a, s.reporter)
+	s.run = i.Begin(s.a, s.reporter)
 	if s.canceled != "" {
 		s.run.Cancel(s.canceled)
 	}

@@ -25,13 +25,24 @@ func TestASampleBelongsToTheFirstPartThatMatches(t *testing.T) {
 			"google.golang.org/protobuf/proto.MarshalOptions.size", "google.golang.org/grpc.(*clientStream).SendMsg",
 			"github.com/holdfast-jobs/holdfast/plugin/host/internal/connection.(*Process).send",
 		}},
+		{"orchestrator", "start: message", []string{
+			"strings.ToValidUTF8", "github.com/holdfast-jobs/holdfast/plugin/host/internal/message.(*starts).add",
+			"github.com/holdfast-jobs/holdfast/plugin/host/internal/message.(*Queue).Start", "github.com/holdfast-jobs/holdfast/plugin/host/internal/connection.(*Process).Begin",
+		}},
+		{"orchestrator", "timers and contexts", []string{
+			"github.com/holdfast-jobs/holdfast/runtime.(*timeLimits).end", "github.com/holdfast-jobs/holdfast/runtime.(*attempt).Finished",
+		}},
 		{"orchestrator", "everything else", []string{"main.main"}},
 		{"orchestrator", "claim: statement, lease ids", []string{
 			"github.com/jackc/pgx/v5.(*Conn).Query", "github.com/holdfast-jobs/holdfast/store.claimShares", "github.com/holdfast-jobs/holdfast/store.(*Store).claimInOrder.func1",
 		}},
 		{"handlers", "start: decoding", []string{
-			"runtime.newobject", "github.com/holdfast-jobs/holdfast/plugin.readStart", "github.com/holdfast-jobs/holdfast/plugin.startsCodec.Unmarshal",
+			"runtime.newobject", "github.com/holdfast-jobs/holdfast/plugin.readStart", "github.com/holdfast-jobs/holdfast/plugin.codec.Unmarshal",
 		}},
+		{"handlers", "outcome: encoding", []string{
+			"runtime.makeslice", "github.com/holdfast-jobs/holdfast/plugin.writeSuccesses", "github.com/holdfast-jobs/holdfast/plugin.codec.Marshal",
+		}},
+		{"handlers", "start: session's table, goroutine", []string{"sync.(*Cond).Signal", "github.com/holdfast-jobs/holdfast/plugin.(*pool).send"}},
 		{"handlers", "contexts", []string{
 			"runtime.newobject", "context.WithCancelCause", "github.com/holdfast-jobs/holdfast/plugin.(*session).begin",
 		}},

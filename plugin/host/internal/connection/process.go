@@ -124,7 +124,7 @@ func (p *Process) Use() (v1.PluginUse, bool) { return p.child.Use() }
 
 // Begin gives the attempt to the process. It returns nil if the process takes no more,
 // because it ends or drains.
-func (p *Process) Begin(start *handlerv1.Start, a *job.Assignment, r job.Reporter) *Attempt {
+func (p *Process) Begin(a *job.Assignment, r job.Reporter) *Attempt {
 	now := time.Now()
 	until := now.Add(a.LeaseFor)
 	p.mu.Lock()
@@ -137,11 +137,10 @@ func (p *Process) Begin(start *handlerv1.Start, a *job.Assignment, r job.Reporte
 		JobType: a.Type, Begun: now, process: p, handle: p.lastHandle, jobID: a.JobID,
 		number: a.Attempt, fence: a.Fence, trace: a.Trace, reporter: r,
 	}
-	start.Handle = begun.handle
 	p.attempts[begun.handle] = begun
 	begun.killAt = killAt(until, a.LeaseFor)
 	p.killEarlierLocked(begun.killAt)
-	p.queue.Start(start, until)
+	p.queue.Start(begun.handle, a, until)
 	p.mu.Unlock()
 	p.queued.Raise()
 	return begun

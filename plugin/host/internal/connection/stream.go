@@ -10,6 +10,7 @@ import (
 // send writes what is queued, as one message if it fits. While one message is being
 // sent the next one fills up, so more load makes larger messages, not more of them.
 func (p *Process) send() {
+	var spare message.Queue
 	for {
 		select {
 		case <-p.queued:
@@ -18,16 +19,17 @@ func (p *Process) send() {
 		}
 		p.mu.Lock()
 		pending := p.queue
-		p.queue = message.Queue{}
+		p.queue = spare
 		p.mu.Unlock()
 		for request := range pending.Messages(time.Now()) {
 			p.sendingSince.Store(time.Now().UnixNano())
-			err := p.stream.Send(request)
+			err := p.stream.SendMsg(request)
 			p.sendingSince.Store(0)
 			if err != nil {
 				return // RecvMsg returns the reason.
 			}
 		}
+		spare = pending.Emptied()
 	}
 }
 

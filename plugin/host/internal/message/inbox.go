@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/protocol"
 )
 
 // partBytes is how much of a message is decoded at once. Items can be many times larger
@@ -60,7 +61,7 @@ func decode(data mem.BufferSlice, longest int, outcomes bool, yield func(*handle
 	part, size := new(handlerv1.WorkResponse), 0
 	for reader.Remaining() > 0 {
 		field, err := cut.field(fields, func(number protowire.Number) bool {
-			return (number == outcomesField) == outcomes
+			return (number == protocol.ResponseOutcomes) == outcomes
 		})
 		if err == nil {
 			err = proto.UnmarshalOptions{Merge: true, DiscardUnknown: true}.Unmarshal(field, part)
@@ -78,9 +79,6 @@ func decode(data mem.BufferSlice, longest int, outcomes bool, yield func(*handle
 	}
 	return size == 0 || yield(part, nil)
 }
-
-// outcomesField is WorkResponse.outcomes.
-const outcomesField = 1
 
 // errMalformed means that a message is not protobuf.
 var errMalformed = errors.New("the message cannot be read")
@@ -197,11 +195,19 @@ func wholeRunes(text []byte) []byte {
 	return text
 }
 
-// Codec is gRPC's own codec, except for messages that are received into an Inbox.
+// Codec is gRPC's own codec, except for a Request, and for messages that are received into an Inbox.
 type Codec struct{ encoding.CodecV2 }
 
 // NewCodec returns the codec for a Work stream.
 func NewCodec() Codec { return Codec{encoding.GetCodecV2("proto")} }
+
+// Marshal implements encoding.CodecV2.
+func (c Codec) Marshal(v any) (mem.BufferSlice, error) {
+	if request, ok := v.(Request); ok {
+		return mem.BufferSlice{mem.SliceBuffer(request)}, nil
+	}
+	return c.CodecV2.Marshal(v)
+}
 
 // Unmarshal implements encoding.CodecV2.
 func (c Codec) Unmarshal(data mem.BufferSlice, v any) error {

@@ -3,8 +3,6 @@ package message
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
-	"time"
 
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
@@ -163,49 +161,4 @@ func OnTrial(version v1.PluginVersion, failed job.Outcome) job.Outcome {
 		Kind: job.Released, Code: CodeCanary, Stack: failed.Stack,
 		Message: fmt.Sprintf("%s on version %q (%.12s), which was on trial: %s", failed.Kind, version.Version, version.SHA256, what),
 	}
-}
-
-// WriteStart translates an assignment for the wire, without its handle and lease. It
-// replaces invalid UTF-8, which would end the stream and all attempts on it.
-func WriteStart(a *job.Assignment) *handlerv1.Start {
-	id, created := idAndTime(a.JobID, a.CreatedAt)
-	return &handlerv1.Start{
-		JobId:       id,
-		JobType:     strings.ToValidUTF8(a.Type, "?"),
-		Tenant:      strings.ToValidUTF8(a.Tenant, "?"),
-		Payload:     a.Payload,
-		Attempt:     toCount(a.Attempt),
-		MaxAttempts: toCount(a.MaxAttempts),
-		Fence:       a.Fence,
-		TimeoutMs:   max(toMilliseconds(a.Timeout), 1),
-		Checkpoint:  a.Checkpoint,
-		Traceparent: strings.ToValidUTF8(a.Trace.Parent, ""),
-		Tracestate:  strings.ToValidUTF8(a.Trace.State, ""),
-		Baggage:     strings.ToValidUTF8(a.Trace.Baggage, ""),
-		CreatedAt:   created,
-
-		Predecessors: writePredecessors(a.Predecessors),
-	}
-}
-
-// idAndTime returns both as text. They are parts of one string: every start needs them.
-func idAndTime(id job.ID, at time.Time) (idText, timeText string) {
-	var buffer [80]byte
-	text, _ := id.AppendText(buffer[:0]) // never fails
-	length := len(text)
-	both := string(at.UTC().AppendFormat(text, time.RFC3339Nano))
-	return both[:length], both[length:]
-}
-
-func writePredecessors(before []job.Predecessor) []*handlerv1.Predecessor {
-	if len(before) == 0 {
-		return nil
-	}
-	written := make([]*handlerv1.Predecessor, len(before))
-	for i, p := range before {
-		written[i] = &handlerv1.Predecessor{
-			Name: strings.ToValidUTF8(p.Name, "?"), JobId: p.ID.String(), Succeeded: p.Succeeded, Result: p.Result, Omitted: p.Omitted,
-		}
-	}
-	return written
 }

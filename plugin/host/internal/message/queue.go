@@ -12,9 +12,6 @@ const (
 	// messageBytes is when a message is full. It is small enough that a cancel does not
 	// wait behind megabytes, and large enough for hundreds of usual starts.
 	messageBytes = 1 << 20
-	// startOverhead is more than the bytes on the wire of those fields of a start that
-	// StartBytes does not count.
-	startOverhead = 1 << 10
 	// sameExtension bounds how far apart two extensions may end that are sent as one,
 	// with the earlier end.
 	sameExtension = 100 * time.Millisecond
@@ -23,16 +20,10 @@ const (
 // Queue collects what to send to a process while the last message is being sent. Its zero
 // value is empty.
 type Queue struct {
-	starts     []queuedStart
+	starts     starts
 	cancels    []*handlerv1.Cancel
 	extensions []extension
 	drain      bool
-}
-
-type queuedStart struct {
-	start *handlerv1.Start
-	// until is how long the lease is known to last.
-	until time.Time
 }
 
 type extension struct {
@@ -40,9 +31,10 @@ type extension struct {
 	handles []uint64
 }
 
-// Start queues the start of an attempt whose lease lasts at least until then.
-func (q *Queue) Start(start *handlerv1.Start, until time.Time) {
-	q.starts = append(q.starts, queuedStart{start: start, until: until})
+// Start queues the start of an attempt whose lease lasts at least until then. Payload and checkpoint
+// must not be changed until it is sent.
+func (q *Queue) Start(handle uint64, a *job.Assignment, until time.Time) {
+	q.starts.add(handle, a, until)
 }
 
 // Cancel queues a request to stop an attempt.
@@ -68,57 +60,52 @@ func (q *Queue) Extend(handle uint64, until time.Time) {
 	q.extensions = append(q.extensions, extension{until: until, handles: []uint64{handle}})
 }
 
+// Request is a WorkRequest in wire format. Send it on a stream with Codec.
+type Request []byte
+
 // Messages divides the queue into messages. Cancels and extensions come with the last
 // starts or after them, so that none arrives before the start of its attempt. Leases
 // are sent as the time that is left from now.
-func (q *Queue) Messages(now time.Time) iter.Seq[*handlerv1.WorkRequest] {
-	return func(yield func(*handlerv1.WorkRequest) bool) {
-		message, size := &handlerv1.WorkRequest{Starts: make([]*handlerv1.Start, 0, len(q.starts))}, 0
-		for _, queued := range q.starts {
-			bytes := StartBytes(queued.start)
-			if size > 0 && size+bytes > messageBytes {
-				if !yield(message) {
-					return
-				}
-				message, size = &handlerv1.WorkRequest{}, 0
-			}
-			queued.start.LeaseMs = max(toMilliseconds(queued.until.Sub(now)), 1)
-			message.Starts = append(message.Starts, queued.start)
-			size += bytes
+func (q *Queue) Messages(now time.Time) iter.Seq[Request] {
+	return func(yield func(Request) bool) {
+		message, more := q.starts.messages(now, yield)
+		if !more {
+			return
 		}
-		message.Cancels = q.cancels
-		message.Drain = q.drain
+		message = appendMessage(message, &handlerv1.WorkRequest{Cancels: q.cancels, Drain: q.drain})
+		extended := false
 		for _, e := range q.extensions {
 			left := e.until.Sub(now)
 			if left < time.Millisecond {
 				continue
 			}
-			if message.Extension != nil {
+			if extended {
 				if !yield(message) {
 					return
 				}
-				message = &handlerv1.WorkRequest{}
+				message = nil
 			}
-			message.Extension = &handlerv1.Extension{Handles: e.handles, LeaseMs: toMilliseconds(left)}
+			extended = true
+			message = appendMessage(message, &handlerv1.WorkRequest{
+				Extension: &handlerv1.Extension{Handles: e.handles, LeaseMs: toMilliseconds(left)},
+			})
 		}
-		if len(message.Starts) > 0 || len(message.Cancels) > 0 || message.Extension != nil || message.Drain {
+		if len(message) > 0 {
 			yield(message)
 		}
 	}
 }
 
-// StartBytes is an upper bound for the size of the start on the wire.
-func StartBytes(s *handlerv1.Start) int {
-	bytes := startOverhead + len(s.Payload) + len(s.Checkpoint) +
-		len(s.JobType) + len(s.Tenant) + len(s.Traceparent) + len(s.Tracestate) + len(s.Baggage)
-	for _, p := range s.Predecessors {
-		bytes += predecessorOverhead + len(p.Name) + len(p.JobId) + len(p.Result)
+// Emptied returns the queue without its content, to be filled again. It keeps the memory for a usual
+// number of starts.
+func (q *Queue) Emptied() Queue {
+	clear(q.starts.all)
+	kept := starts{all: q.starts.all[:0], texts: q.starts.texts[:0], created: q.starts.created, lastCreated: q.starts.lastCreated}
+	if cap(kept.texts) > messageBytes {
+		kept = starts{}
 	}
-	return bytes
+	return Queue{starts: kept}
 }
-
-// predecessorOverhead is more than what surrounds the values of a predecessor on the wire.
-const predecessorOverhead = 32
 
 func wireReason(reason job.CancelReason) handlerv1.Cancel_Reason {
 	switch reason {

@@ -1,7 +1,6 @@
 package message
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,17 +12,31 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
+// sent are the messages of the queue, as a plugin reads them.
+func sent(t *testing.T, q *Queue, now time.Time) (messages []*handlerv1.WorkRequest) {
+	t.Helper()
+	for request := range q.Messages(now) {
+		data, err := NewCodec().Marshal(request)
+		require.NoError(t, err)
+		read := new(handlerv1.WorkRequest)
+		require.NoError(t, proto.Unmarshal(data.Materialize(), read))
+		require.Empty(t, read.ProtoReflect().GetUnknown())
+		messages = append(messages, read)
+	}
+	return messages
+}
+
 func TestTheQueueIsSentAsOneMessage(t *testing.T) {
 	now := time.Now()
 	q := Queue{drain: true}
 	for handle := range uint64(100) {
-		q.starts = append(q.starts, queuedStart{start: &handlerv1.Start{Handle: handle}, until: now.Add(time.Minute)})
+		q.Start(handle, &job.Assignment{}, now.Add(time.Minute))
 	}
-	q.starts[7].until = now.Add(-time.Second)
+	q.starts.all[7].until = now.Add(-time.Second)
 	q.cancels = append(q.cancels, &handlerv1.Cancel{Handle: 3})
 	q.Extend(1, now.Add(30*time.Second))
 	q.Extend(2, now.Add(30*time.Second-sameExtension/2))
-	messages := slices.Collect(q.Messages(now))
+	messages := sent(t, &q, now)
 	require.Len(t, messages, 1)
 	require.Len(t, messages[0].GetStarts(), 100)
 	require.EqualValues(t, 60_000, messages[0].GetStarts()[0].GetLeaseMs())
@@ -31,7 +44,7 @@ func TestTheQueueIsSentAsOneMessage(t *testing.T) {
 	require.Equal(t, []uint64{1, 2}, messages[0].GetExtension().GetHandles())
 	require.EqualValues(t, 29_950, messages[0].GetExtension().GetLeaseMs(), "the earlier end counts for both")
 	require.True(t, messages[0].GetDrain())
-	require.Empty(t, slices.Collect((&Queue{}).Messages(now)))
+	require.Empty(t, sent(t, &Queue{}, now))
 }
 
 func TestMessagesAreBoundedAndCancelsComeAfterStarts(t *testing.T) {
@@ -39,9 +52,9 @@ func TestMessagesAreBoundedAndCancelsComeAfterStarts(t *testing.T) {
 	q := Queue{cancels: []*handlerv1.Cancel{{Handle: 1}}}
 	for handle := range uint64(10) {
 		payload := []byte(strings.Repeat("p", messageBytes/4))
-		q.starts = append(q.starts, queuedStart{start: &handlerv1.Start{Handle: handle, Payload: payload}, until: now})
+		q.Start(handle, &job.Assignment{Claimed: job.Claimed{Payload: payload}}, now)
 	}
-	messages := slices.Collect(q.Messages(now))
+	messages := sent(t, &q, now)
 	require.Len(t, messages, 4)
 	handle := uint64(0)
 	for i, message := range messages {
@@ -61,26 +74,8 @@ func TestExtensionsThatEndApartAreSentApart(t *testing.T) {
 	q.Extend(1, now.Add(10*time.Second))
 	q.Extend(2, now.Add(20*time.Second))
 	q.Extend(3, now.Add(-time.Second))
-	messages := slices.Collect(q.Messages(now.Add(2 * time.Second)))
+	messages := sent(t, &q, now.Add(2*time.Second))
 	require.Len(t, messages, 2)
 	require.EqualValues(t, 8_000, messages[0].GetExtension().GetLeaseMs())
 	require.EqualValues(t, 18_000, messages[1].GetExtension().GetLeaseMs())
-}
-
-func TestStartBytesIsAnUpperBound(t *testing.T) {
-	long := strings.Repeat("ä", 100)
-	a := job.Assignment{Claimed: job.Claimed{
-		Lease: job.Lease{Fence: -1}, Type: long, Tenant: long + "\xff", Payload: []byte(long), Checkpoint: []byte(long),
-		Attempt: 1 << 40, MaxAttempts: -1, Timeout: time.Nanosecond,
-		Trace: job.Trace{Parent: long, State: "\xff\xfe"}, CreatedAt: time.Now(),
-		Predecessors: slices.Repeat([]job.Predecessor{{Name: long, Succeeded: true, Omitted: true, Result: []byte(long)}}, 100),
-	}}
-	start := WriteStart(&a)
-	start.Handle, start.LeaseMs = 1<<63, 1<<63
-	raw, err := proto.Marshal(start)
-	require.NoError(t, err, "text that is not UTF-8 is mended")
-	require.LessOrEqual(t, len(raw), StartBytes(start))
-	require.EqualValues(t, 1, start.GetTimeoutMs())
-	require.EqualValues(t, 1<<32-1, start.GetAttempt())
-	require.Zero(t, start.GetMaxAttempts())
 }

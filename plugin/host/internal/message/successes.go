@@ -9,19 +9,13 @@ import (
 	"github.com/holdfast-jobs/holdfast/plugin/internal/protocol"
 )
 
-const (
-	handleField    = 1 // of an outcome
-	succeededField = 2 // of an outcome
-	resultField    = 1 // of a success
-)
-
 // readSuccesses decodes a message that has outcomes only, all of them successes without
 // follow-ups: nearly all messages are like that, and this takes a few allocations for all
 // outcomes instead of three for each. It returns nil for any other message.
 func readSuccesses(data []byte) *handlerv1.WorkResponse {
 	count := 0
 	for rest := data; len(rest) > 0; count++ {
-		outcome, n := protocol.CutField(rest, outcomesField)
+		outcome, n := protocol.CutField(rest, protocol.ResponseOutcomes)
 		if _, _, ok := plainSuccess(outcome); n < 0 || !ok {
 			return nil
 		}
@@ -30,7 +24,7 @@ func readSuccesses(data []byte) *handlerv1.WorkResponse {
 	successes := make([]protocol.Success, count)
 	message := &handlerv1.WorkResponse{Outcomes: make([]*handlerv1.Outcome, count)}
 	for i := range message.Outcomes {
-		outcome, n := protocol.CutField(data, outcomesField)
+		outcome, n := protocol.CutField(data, protocol.ResponseOutcomes)
 		handle, result, _ := plainSuccess(outcome)
 		message.Outcomes[i] = successes[i].Outcome(handle, bytes.Clone(result))
 		data = data[n:]
@@ -42,7 +36,7 @@ func readSuccesses(data []byte) *handlerv1.WorkResponse {
 // part of the data; nil if there is none.
 func plainSuccess(data []byte) (handle uint64, result []byte, ok bool) {
 	number, kind, n := protowire.ConsumeTag(data)
-	if n < 0 || number != handleField || kind != protowire.VarintType {
+	if n < 0 || number != protocol.OutcomeHandle || kind != protowire.VarintType {
 		return 0, nil, false
 	}
 	handle, m := protowire.ConsumeVarint(data[n:])
@@ -50,13 +44,13 @@ func plainSuccess(data []byte) (handle uint64, result []byte, ok bool) {
 		return 0, nil, false
 	}
 	data = data[n+m:]
-	succeeded, n := protocol.CutField(data, succeededField)
+	succeeded, n := protocol.CutField(data, protocol.OutcomeSucceeded)
 	if n != len(data) {
 		return 0, nil, false
 	}
 	if len(succeeded) == 0 {
 		return handle, nil, true
 	}
-	result, n = protocol.CutField(succeeded, resultField)
+	result, n = protocol.CutField(succeeded, protocol.SucceededResult)
 	return handle, result, n == len(succeeded)
 }
