@@ -16,13 +16,9 @@ import (
 // canceled, its lease cannot be proven, or the worker shuts down: first it asks, then
 // it kills.
 type attempt struct {
+	*common
 	claimed   job.Claimed
-	pool      *job.Pool // as it was at the claim; the claim's other attempts have the same
-	killGrace time.Duration
-	ends      finisher
-	recorder  *progress.Recorder
-	metrics   *metrics.Metrics
-	limits    *timeLimits
+	pool      *job.Pool      // as it was at the claim; the claim's other attempts have the same
 	spans     *spans.Attempt // nil unless the job is traced
 	claimedAt time.Time      // when it was known to be claimed, by the local clock
 	queued    time.Time      // when it began to wait for a slot; the dispatcher's
@@ -46,6 +42,15 @@ type attempt struct {
 	// reports is nil until the handler reports something. It is the reporting
 	// goroutine's.
 	reports *progress.Attempt
+}
+
+// common is what all attempts of a worker have in common.
+type common struct {
+	killGrace time.Duration
+	ends      finisher
+	recorder  *progress.Recorder
+	metrics   *metrics.Metrics
+	limits    timeLimits
 }
 
 // finisher receives each attempt once, when it has ended.

@@ -52,22 +52,21 @@ func (l *attemptLog) settled(e *ending) {
 	if l.which == LogNone || !l.log.Enabled(context.Background(), slog.LevelInfo) {
 		return
 	}
-	if l.which == LogSampled && !l.admits(e.settlement.Kind) {
+	if l.which == LogSampled && !l.admits(e.decision.Kind) {
 		return
 	}
 	l.write(e)
 }
 
 func (l *attemptLog) write(e *ending) {
-	s := &e.settlement
 	attrs := append(make([]slog.Attr, 0, 12),
-		slog.String("job_id", s.JobID.String()), slog.String("job_type", e.jobType), slog.Int("attempt", s.Number),
-		slog.Int64("fence", s.Fence), slog.String("outcome", string(s.Kind)), slog.String("state", string(s.To)))
-	if s.Code != "" {
-		attrs = append(attrs, slog.String("error_code", s.Code))
+		slog.String("job_id", e.lease.JobID.String()), slog.String("job_type", e.jobType), slog.Int("attempt", e.history.Attempt),
+		slog.Int64("fence", e.lease.Fence), slog.String("outcome", string(e.decision.Kind)), slog.String("state", string(e.decision.To)))
+	if e.outcome.Code != "" {
+		attrs = append(attrs, slog.String("error_code", e.outcome.Code))
 	}
-	if s.Plugin != "" {
-		attrs = append(attrs, slog.String("plugin", s.Plugin), slog.String("plugin_version", s.Version))
+	if e.pool != nil {
+		attrs = append(attrs, slog.String("plugin", e.pool.Plugin), slog.String("plugin_version", e.pool.Version))
 	}
 	if e.ran {
 		attrs = append(attrs, slog.Float64("seconds", e.took.Seconds()))

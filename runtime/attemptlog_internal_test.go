@@ -55,20 +55,17 @@ func logged() (*slog.Logger, *logText) {
 }
 
 func endedAs(kind job.OutcomeKind) *ending {
-	return &ending{settlement: job.Settlement{Decision: job.Decision{Kind: kind}}}
+	return &ending{decision: job.Decision{Kind: kind}, trace: &job.Trace{}}
 }
 
 func TestALineSaysHowAnAttemptEndedWithoutItsPayload(t *testing.T) {
 	log, written := logged()
 	l := newAttemptLog(log, LogAll)
 	l.settled(&ending{
-		settlement: job.Settlement{
-			Lease:    job.Lease{JobID: job.ID{1}, Fence: 7},
-			Decision: job.Decision{Kind: job.Failure, To: job.Retry},
-			Number:   2, Code: "smtp_451", Error: "SECRET", Stack: "SECRET", Result: json.RawMessage(`"SECRET"`),
-			Plugin: "mail", Version: "1.0",
-		},
-		jobType: "MAIL", outcome: job.Outcome{Message: "SECRET"}, trace: job.Trace{Parent: carried},
+		lease: job.Lease{JobID: job.ID{1}, Fence: 7}, history: job.History{Attempt: 2},
+		decision: job.Decision{Kind: job.Failure, To: job.Retry},
+		outcome:  job.Outcome{Code: "smtp_451", Message: "SECRET", Stack: "SECRET", Result: json.RawMessage(`"SECRET"`)},
+		pool:     &job.Pool{Plugin: "mail", Version: "1.0"}, jobType: "MAIL", trace: &job.Trace{Parent: carried},
 		ran: true, took: 1500 * time.Millisecond,
 	})
 	require.JSONEq(t, `{

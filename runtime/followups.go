@@ -78,7 +78,7 @@ func (p *path) accept(e *ending) error {
 	ctx, cancel := context.WithTimeout(p.ctx, settleTimeout)
 	defer cancel()
 	for i := len(e.followUps.accepted); i < len(wanted); i++ {
-		one, err := p.jobs.Accept(ctx, wanted[i], e.tenant, e.trace)
+		one, err := p.jobs.Accept(ctx, wanted[i], e.attempt.claimed.Tenant, *e.trace)
 		if outcome, refused := refusal(i, err); refused {
 			p.refuse(e, outcome)
 			return nil
@@ -87,7 +87,7 @@ func (p *path) accept(e *ending) error {
 			return err
 		}
 		one.Parent = e.lease.JobID
-		e.followUps.sent = append(e.followUps.sent, p.jobs.Spans.SendWithin(e.trace, &one))
+		e.followUps.sent = append(e.followUps.sent, p.jobs.Spans.SendWithin(*e.trace, &one))
 		e.followUps.accepted = append(e.followUps.accepted, one)
 	}
 	p.decide(e)

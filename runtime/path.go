@@ -48,7 +48,7 @@ type path struct {
 	reports    *progress.Recorder
 	launches   *launches
 	log        *attemptLog
-	limits     timeLimits
+	common     *common
 }
 
 func newPath(ctx context.Context, cfg Config, store Store, plugins Plugins, service *jobs.Service, newPool loop.Signal) *path {
@@ -57,6 +57,7 @@ func newPath(ctx context.Context, cfg Config, store Store, plugins Plugins, serv
 		inFlight: newInFlight(), settler: newSettler(), parents: newSettler(), launches: newLaunches(), log: newAttemptLog(cfg.Log, cfg.JobLog),
 	}
 	p.reports = progress.NewRecorder(ctx, cfg.ReportInterval, p.saveReports, p.settler.added)
+	p.common = &common{killGrace: cfg.KillGrace, ends: p, recorder: p.reports, metrics: service.Metrics}
 	p.dispatcher = newDispatcher(cfg, p.inFlight)
 	p.claimer = newClaimer(cfg, store, plugins, p.inFlight, p.dispatcher, p.settler, service.Hints, newPool, service.Rules, service.Pace)
 	return p
@@ -143,9 +144,8 @@ func (p *path) finish(a *attempt, outcome job.Outcome) {
 	a.spans.Ended(began)
 	e := &a.ending
 	*e = ending{
-		attempt: a, lease: a.lease(), jobType: a.claimed.Type, tenant: a.claimed.Tenant, history: history, outcome: bounded(outcome),
-		plugin: a.pool.Plugin, version: a.pool.Version, ran: ran,
-		spans: a.spans, trace: a.claimed.Trace, reports: a.reports,
+		attempt: a, pool: a.pool, lease: a.lease(), jobType: a.claimed.Type, history: history, outcome: bounded(outcome),
+		ran: ran, spans: a.spans, trace: &a.claimed.Trace, reports: a.reports,
 	}
 	if ran {
 		now := time.Now()
@@ -155,7 +155,7 @@ func (p *path) finish(a *attempt, outcome job.Outcome) {
 	if outcome.Kind == job.Crash && p.cfg.CrashPolicy == Expire {
 		e.holdUntil = a.heldUntil()
 	}
-	took, kind := e.took, e.settlement.Kind
+	took, kind := e.took, e.decision.Kind
 	p.settler.add(e)
 	if ran {
 		p.jobs.Metrics.Ran(a.claimed.Type, kind, took)
@@ -172,19 +172,7 @@ func (p *path) takeOver(e *ending) {
 // decide turns the outcome into what is to be written.
 func (p *path) decide(e *ending) {
 	e.history.MaxCrashes = p.cfg.MaxCrashes(e.jobType)
-	decision := job.Decide(p.jobs.JobTypes.RetryPolicy(e.jobType), e.history, e.outcome, rand.Float64())
-	e.settlement = job.Settlement{
-		Lease: e.lease, Decision: decision, Number: e.history.Attempt,
-		Code: e.outcome.Code, Error: decision.Reason(e.outcome), Stack: e.outcome.Stack,
-		Plugin: e.plugin, Version: e.version, SpanID: e.spans.ID(),
-		Started: e.ran || e.lostBy != "", Done: e.done,
-	}
-	if decision.To == job.Succeeded {
-		e.settlement.Result = e.outcome.Result
-		if e.followUps != nil {
-			e.settlement.FollowUps = e.followUps.accepted
-		}
-	}
+	e.decision = job.Decide(p.jobs.JobTypes.RetryPolicy(e.jobType), e.history, e.outcome, rand.Float64())
 }
 
 // settle writes how attempts ended. It tries until the database answers: the leases
@@ -213,7 +201,7 @@ func (p *path) write(
 ) (again []*ending) {
 	batch := make([]job.Settlement, len(ends))
 	for i, e := range ends {
-		batch[i] = e.settlement
+		batch[i] = e.settlement()
 	}
 	var sent time.Time
 	var results []job.SettleResult
@@ -269,7 +257,10 @@ func (p *path) lost(e *ending) {
 		return
 	}
 	p.jobs.Metrics.LeaseLost(metrics.LossAtSettle)
-	e.spans.Lost(&e.settlement)
+	if e.spans != nil {
+		lost := e.settlement()
+		e.spans.Lost(&lost)
+	}
 	e.followUps.done(job.ErrLeaseLost)
 	p.cfg.Log.Warn("attempt ended too late: its lease was lost", slog.String("job_id", e.lease.JobID.String()),
 		slog.Int64("fence", e.lease.Fence), slog.String("outcome", string(e.outcome.Kind)))
@@ -280,12 +271,15 @@ func (p *path) settled(ends []*ending, sent time.Time) {
 	p.inFlight.remove(ends...)
 	p.count(ends)
 	for _, e := range ends {
-		e.spans.Settled(&e.settlement, sent)
+		if e.spans != nil {
+			settled := e.settlement()
+			e.spans.Settled(&settled, sent)
+		}
 		p.log.settled(e)
-		if !e.settlement.Started && e.settlement.Code == job.CodeExpired {
+		if !e.started() && e.outcome.Code == job.CodeExpired {
 			p.jobs.Metrics.Expired(e.jobType)
 		}
-		p.jobs.Settled(&e.settlement)
+		p.jobs.Settled(&e.lease, &e.decision)
 		if e.followUps != nil {
 			p.followedUp(e.followUps)
 		}
@@ -296,10 +290,10 @@ func (p *path) settled(ends []*ending, sent time.Time) {
 func (p *path) count(ends []*ending) {
 	for len(ends) > 0 {
 		first, alike := ends[0], 1
-		for alike < len(ends) && ends[alike].jobType == first.jobType && ends[alike].settlement.Kind == first.settlement.Kind {
+		for alike < len(ends) && ends[alike].jobType == first.jobType && ends[alike].decision.Kind == first.decision.Kind {
 			alike++
 		}
-		p.jobs.Metrics.Settled(first.jobType, first.settlement.Kind, alike)
+		p.jobs.Metrics.Settled(first.jobType, first.decision.Kind, alike)
 		ends = ends[alike:]
 	}
 }
@@ -338,7 +332,6 @@ func (p *path) untilAnswered(o metrics.Operation, size int, try func(context.Con
 // to the claim came at claimedAt, by the local clock.
 func (p *path) newAttempt(c *job.Claimed, pool *job.Pool, provenUntil, claimedAt time.Time, traced *spans.Attempt) *attempt {
 	return &attempt{
-		claimed: *c, pool: pool, provenUntil: provenUntil, claimedAt: claimedAt, killGrace: p.cfg.KillGrace,
-		ends: p, recorder: p.reports, metrics: p.jobs.Metrics, limits: &p.limits, spans: traced,
+		common: p.common, claimed: *c, pool: pool, provenUntil: provenUntil, claimedAt: claimedAt, spans: traced,
 	}
 }

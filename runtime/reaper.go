@@ -73,7 +73,7 @@ func (r *reaper) takeOver(e job.Expired) {
 	}
 	r.jobs.Metrics.Reaped(outcome.Code)
 	r.path.takeOver(&ending{
-		lease: e.Lease, jobType: e.Type, outcome: outcome, trace: e.Trace, lostBy: e.Worker, done: lastSign(e),
+		lease: e.Lease, jobType: e.Type, outcome: outcome, trace: &e.Trace, lostBy: e.Worker, done: lastSign(e),
 		spans: r.jobs.Spans.Reaped(&e, r.cfg.Worker.ID),
 		history: job.History{
 			Attempt: e.Attempt, MaxAttempts: e.MaxAttempts,

@@ -30,27 +30,49 @@ const (
 
 // ending is how an attempt has ended, on its way to the ledger.
 type ending struct {
-	attempt         *attempt // nil when a reaper ends it
-	lease           job.Lease
-	jobType, tenant string
-	plugin, version string // empty when a reaper ends it
-	history         job.History
-	outcome         job.Outcome
-	settlement      job.Settlement // what path.decide made of it
-	followUps       *followUps     // nil for none, and until they are looked at
-	refused         bool           // the database has refused the outcome once already
-	ran             bool           // the handler was started, by this worker
-	took            time.Duration  // from then until it was done
-	done            job.SinceClaim // when that was, or the last sign of life of its worker
-	lostBy          string         // the worker that the lease was taken from; empty for none
-	spans           *spans.Attempt
-	trace           job.Trace // as the job carries it
+	attempt   *attempt  // nil when a reaper ends it
+	pool      *job.Pool // as well
+	lease     job.Lease
+	jobType   string
+	history   job.History
+	outcome   job.Outcome
+	decision  job.Decision   // what path.decide made of it
+	followUps *followUps     // nil for none, and until they are looked at
+	refused   bool           // the database has refused the outcome once already
+	ran       bool           // the handler was started, by this worker
+	took      time.Duration  // from then until it was done
+	done      job.SinceClaim // when that was, or the last sign of life of its worker
+	lostBy    string         // the worker that the lease was taken from; empty for none
+	spans     *spans.Attempt
+	trace     *job.Trace // as the job carries it
 
 	// An ending is not settled before holdUntil, nor before the reports of the attempt
 	// are saved.
 	holdUntil time.Time
 	reports   *progress.Attempt
 }
+
+// settlement is what is to be written.
+func (e *ending) settlement() job.Settlement {
+	s := job.Settlement{
+		Lease: e.lease, Decision: e.decision, Number: e.history.Attempt,
+		Code: e.outcome.Code, Error: e.decision.Reason(e.outcome), Stack: e.outcome.Stack,
+		SpanID: e.spans.ID(), Started: e.started(), Done: e.done,
+	}
+	if e.pool != nil {
+		s.Plugin, s.Version = e.pool.Plugin, e.pool.Version
+	}
+	if e.decision.To == job.Succeeded {
+		s.Result = e.outcome.Result
+		if e.followUps != nil {
+			s.FollowUps = e.followUps.accepted
+		}
+	}
+	return s
+}
+
+// started says that the handler was started, or may have been: its worker is lost.
+func (e *ending) started() bool { return e.ran || e.lostBy != "" }
 
 // settler gathers how attempts end, and has everything that is ready written at once.
 // While one write is under way, the next batch gathers.

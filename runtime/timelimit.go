@@ -23,26 +23,24 @@ const fewQueues = 16
 type limitQueue struct {
 	of          *timeLimits
 	length      time.Duration
-	first, last *timeLimit
+	first, last *attempt
 	timer       *time.Timer // goes off when the time of the first is over, or that of one before it was
 }
 
 // timeLimit is the place of an attempt in a queue; it is in none until its handler has begun, and
 // when that is done.
 type timeLimit struct {
-	attempt    *attempt
 	queue      *limitQueue
 	ends       time.Time
-	prev, next *timeLimit
+	prev, next *attempt
 }
 
 // start asks the attempt to stop after that time from now on, unless its limit ends before. Only the
 // first start of an attempt counts.
 func (t *timeLimits) start(a *attempt, now time.Time, after time.Duration) {
-	l := &a.limit
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if l.queue != nil {
+	if a.limit.queue != nil {
 		return
 	}
 	q := t.queues[after]
@@ -54,22 +52,21 @@ func (t *timeLimits) start(a *attempt, now time.Time, after time.Duration) {
 		q.timer = time.AfterFunc(after, q.passed)
 		t.queues[after] = q
 	}
-	l.attempt, l.queue, l.ends, l.prev = a, q, now.Add(after), q.last
+	a.limit = timeLimit{queue: q, ends: now.Add(after), prev: q.last}
 	if q.last == nil {
-		q.first = l
+		q.first = a
 	} else {
-		q.last.next = l
+		q.last.limit.next = a
 	}
-	q.last = l
+	q.last = a
 }
 
 // end ends the attempt's limit, if it has one that has not passed.
 func (t *timeLimits) end(a *attempt) {
-	l := &a.limit
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if q := l.queue; q != nil {
-		q.remove(l)
+	if q := a.limit.queue; q != nil {
+		q.remove(a)
 		if q.first == nil && len(t.queues) > fewQueues && q.timer.Stop() {
 			delete(t.queues, q.length)
 		}
@@ -77,18 +74,19 @@ func (t *timeLimits) end(a *attempt) {
 }
 
 // remove is called with the mutex held.
-func (q *limitQueue) remove(l *timeLimit) {
-	if l.prev == nil {
-		q.first = l.next
+func (q *limitQueue) remove(a *attempt) {
+	prev, next := a.limit.prev, a.limit.next
+	if prev == nil {
+		q.first = next
 	} else {
-		l.prev.next = l.next
+		prev.limit.next = next
 	}
-	if l.next == nil {
-		q.last = l.prev
+	if next == nil {
+		q.last = prev
 	} else {
-		l.next.prev = l.prev
+		next.limit.prev = prev
 	}
-	l.queue, l.prev, l.next = nil, nil, nil
+	a.limit = timeLimit{}
 }
 
 // passed stops the attempts whose time is over, and waits for the next one's.
@@ -102,14 +100,14 @@ func (q *limitQueue) over() (over []*attempt) {
 	q.of.mu.Lock()
 	defer q.of.mu.Unlock()
 	now := time.Now()
-	for q.first != nil && !q.first.ends.After(now) {
-		over = append(over, q.first.attempt)
+	for q.first != nil && !q.first.limit.ends.After(now) {
+		over = append(over, q.first)
 		q.remove(q.first)
 	}
 	if q.first == nil {
 		delete(q.of.queues, q.length)
 		return over
 	}
-	q.timer.Reset(q.first.ends.Sub(now))
+	q.timer.Reset(q.first.limit.ends.Sub(now))
 	return over
 }

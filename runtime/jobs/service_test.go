@@ -104,7 +104,7 @@ func TestWhatHappensAtGatesIsHinted(t *testing.T) {
 	_, err := jobs.Submit(t.Context(), submission(t, func(s *job.Submission) { s.Terms.ConcurrencyKey = "k" }))
 	require.NoError(t, err)
 	hear(t, heard, job.GatesChanged)
-	jobs.Settled(&job.Settlement{Lease: job.Lease{Gated: true}})
+	jobs.Settled(&job.Lease{Gated: true}, &job.Decision{})
 	hear(t, heard, job.GatesChanged)
 }
 

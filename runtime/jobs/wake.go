@@ -133,8 +133,8 @@ func (s *Service) queued() {
 }
 
 // Settled wakes whoever acts next on a job that a worker has settled.
-func (s *Service) Settled(settled *job.Settlement) {
-	if settled.Gated {
+func (s *Service) Settled(lease *job.Lease, settled *job.Decision) {
+	if lease.Gated {
 		s.GatesChanged()
 	}
 	switch settled.To {
@@ -143,8 +143,8 @@ func (s *Service) Settled(settled *job.Settlement) {
 	case job.Queued:
 		s.Hints.Announce(job.JobsReady)
 	case job.Succeeded, job.Dead, job.Canceled:
-		s.waiters.jobEnded(settled.JobID)
-		if settled.Followed {
+		s.waiters.jobEnded(lease.JobID)
+		if lease.Followed {
 			s.followedEnded()
 		}
 	case job.Created, job.Running:
