@@ -30,11 +30,11 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	if !ok {
 		return c.CodecV2.Unmarshal(data, v)
 	}
-	buffer := data.MaterializeToBuffer(mem.DefaultBufferPool())
-	defer buffer.Free()
-	if starts, ok := readStarts(buffer.ReadOnlyData()); ok {
+	// A buffer of gRPC's pool would be a megabyte for each message of more than 32 KiB, and be cleared before.
+	message := data.Materialize()
+	if starts, ok := readStarts(message); ok {
 		request.Starts = starts
 		return nil
 	}
-	return c.CodecV2.Unmarshal(mem.BufferSlice{buffer}, request)
+	return c.CodecV2.Unmarshal(mem.BufferSlice{mem.SliceBuffer(message)}, request)
 }

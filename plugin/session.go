@@ -27,7 +27,7 @@ type session struct {
 	lose context.CancelCauseFunc
 
 	running  sync.WaitGroup
-	pool     pool
+	pool     *pool
 	mu       sync.Mutex
 	attempts map[uint64]*attempt
 	leases   watch
