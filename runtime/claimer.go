@@ -16,7 +16,7 @@ import (
 
 const (
 	// claimBatch bounds one claim.
-	claimBatch = 500
+	claimBatch = 750
 	// claimTimeout bounds one try to claim.
 	claimTimeout = 5 * time.Second
 	// unansweredFor is how long the server may work on a claim that got no answer:

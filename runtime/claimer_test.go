@@ -113,7 +113,7 @@ func TestAPluginThatComesUpLaterIsServed(t *testing.T) {
 // afterwards nothing but the settlements tells the claimer that there is room.
 func TestClaimsContinueOnceEndedAttemptsAreSettled(t *testing.T) {
 	t.Parallel()
-	const concurrency, unsettled = 1, 502 // twice the concurrency and one batch
+	const concurrency, unsettled = 1, 752 // twice the concurrency and one batch
 	db := fresh(t)
 	many(t, db, unsettled+10)
 	gate := make(chan struct{})

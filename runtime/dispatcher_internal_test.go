@@ -30,7 +30,7 @@ func TestShorterAttemptsMeanMorePrefetchedJobs(t *testing.T) {
 	pool := job.Pool{Plugin: "p", Free: 10, Slots: 10}
 	require.Equal(t, 10, d.wanted(pool, 0), "nothing is known yet")
 	for mean, want := range map[time.Duration]int{
-		time.Microsecond: 10 + 2*claimBatch, 5 * time.Millisecond: 10 + 100, 50 * time.Millisecond: 10 + 10, 51 * time.Millisecond: 10,
+		time.Microsecond: 10 + maxPrefetched, 5 * time.Millisecond: 10 + 100, 50 * time.Millisecond: 10 + 10, 51 * time.Millisecond: 10,
 	} {
 		d.queues["p"].mean = mean
 		require.Equal(t, want, d.wanted(pool, 0), mean)
@@ -42,7 +42,7 @@ func TestNothingIsClaimedForAPluginThatIsDown(t *testing.T) {
 	up, down := job.Pool{Plugin: "p", Free: 10, Slots: 10}, job.Pool{Plugin: "p", Down: true}
 	require.Equal(t, 10, d.wanted(up, 0))
 	d.queues["p"].mean = time.Millisecond
-	require.Equal(t, 10+2*claimBatch, d.wanted(up, 0))
+	require.Equal(t, 10+maxPrefetched, d.wanted(up, 0))
 	require.Zero(t, d.wanted(down, 0))
 }
 

@@ -17,6 +17,8 @@ const (
 	// not released after maxWait: they would be claimed again at once, and each claim
 	// leaves a row. Their leases are renewed meanwhile.
 	maxIsolated = claimBatch
+	// maxPrefetched bounds how many attempts wait, however short they are.
+	maxPrefetched = 1000
 	// noPrefetchFor is how long nothing is prefetched after a process of the plugin
 	// has died, or after what was prefetched had to be released: the slots may not be
 	// there, or not as soon as the mean duration says.
@@ -105,7 +107,7 @@ func (q *pluginQueue) prefetch(cfg Config, now time.Time) int {
 		return 0
 	}
 	slots := min(q.slots, cfg.Concurrency)
-	return int(min(int64(slots)*int64(cfg.Prefetch/q.mean), 2*claimBatch))
+	return int(min(int64(slots)*int64(cfg.Prefetch/q.mean), maxPrefetched))
 }
 
 // empty removes and returns everything that waits.

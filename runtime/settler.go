@@ -12,7 +12,7 @@ import (
 )
 
 // settleBatch bounds one write of settlements.
-const settleBatch = 500
+const settleBatch = 750
 
 // CrashPolicy says when the attempts whose process has died are settled.
 type CrashPolicy string

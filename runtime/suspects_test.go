@@ -98,7 +98,7 @@ func TestOthersDoNotWaitBehindSuspects(t *testing.T) {
 
 func TestSuspectsAboveTheLimitAreReleasedForAWhile(t *testing.T) {
 	t.Parallel()
-	const most = 500
+	const most = 750 // a claim
 	db := fresh(t)
 	many(t, db, most+20)
 	suspected(t, db)

@@ -25,7 +25,7 @@ var (
 		0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600,
 	}
 	statementSeconds = []float64{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}
-	batchSizes       = []float64{0, 1, 2, 5, 10, 20, 50, 100, 200, 500}
+	batchSizes       = []float64{0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000}
 )
 
 // Metrics are the instruments of one worker. They are safe for concurrent use.
