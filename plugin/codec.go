@@ -30,7 +30,7 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	if !ok {
 		return c.CodecV2.Unmarshal(data, v)
 	}
-	// A buffer of gRPC's pool would be a megabyte for each message of more than 32 KiB, and be cleared before.
+	// A buffer of gRPC's pool for more than 32 KiB has 1 MiB, and is cleared each time.
 	message := data.Materialize()
 	if starts, ok := readStarts(message); ok {
 		request.Starts = starts

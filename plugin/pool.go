@@ -5,7 +5,6 @@ import (
 	"runtime/pprof"
 	"slices"
 	"sync"
-	"sync/atomic"
 )
 
 // maxIdle bounds the goroutines of a pool that wait for something to do. A message can start
@@ -15,17 +14,17 @@ const maxIdle = 1000
 // task is what a pool runs.
 type task interface{ run() }
 
-// pool runs tasks in the order in which they come, and none waits until another one is done. While
-// tasks wait, a goroutine is on its way to them, and before it runs the first, it sends for another
-// one. Short tasks are done before that one is there, by those that have just run others: to wake a
-// goroutine for each took a third of what a short job costs its process.
+// pool runs tasks. A goroutine that takes a task wakes or starts one more if others still wait, and
+// then runs its task; so none waits until another one is done. Short tasks are done before that
+// goroutine is there, by those that have just run others: to wake one for each took a third of what a
+// short job costs its process. At most one goroutine is on its way at a time, so where all processors
+// are busy, each start waits for a turn of the scheduler.
 type pool struct {
-	waiting atomic.Int64 // goroutines that have nothing to run
-
-	mu     sync.Mutex
-	wanted sync.Cond
-	tasks  []task
-	taken  int // tasks that were taken already; all of them if none waits
+	mu      sync.Mutex
+	wanted  sync.Cond
+	waiting int // goroutines that have nothing to run
+	tasks   []task
+	taken   int // tasks that were taken already; all of them if none waits
 	// coming says that a goroutine was woken or started, and has not looked for a task yet.
 	coming bool
 	closed bool
@@ -53,7 +52,7 @@ func (p *pool) send(group *sync.WaitGroup) {
 	switch {
 	case p.coming:
 		return
-	case p.waiting.Load() > 0:
+	case p.waiting > 0:
 		p.wanted.Signal()
 	default:
 		group.Go(func() { p.serve(group) })
@@ -61,32 +60,27 @@ func (p *pool) send(group *sync.WaitGroup) {
 	p.coming = true
 }
 
+// serve runs tasks, on a new goroutine.
 func (p *pool) serve(group *sync.WaitGroup) {
-	for t := p.come(group); t != nil; t = p.take(group) {
+	for t := p.take(group, true); t != nil; t = p.take(group, false) {
 		t.run()
 		pprof.SetGoroutineLabels(context.Background()) // it may have left some
 	}
 }
 
-// come takes the first task of a new goroutine.
-func (p *pool) come(group *sync.WaitGroup) task {
-	p.mu.Lock()
-	p.coming = false
-	p.mu.Unlock()
-	return p.take(group)
-}
-
-// take waits for a task, and returns nil when the goroutine should end.
-func (p *pool) take(group *sync.WaitGroup) task {
+// take waits for a task, and returns nil when the goroutine should end. A new one arrives with its
+// first call.
+func (p *pool) take(group *sync.WaitGroup, arrives bool) task {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.coming = p.coming && !arrives
 	for p.taken == len(p.tasks) {
-		if p.closed || p.waiting.Load() == maxIdle {
+		if p.closed || p.waiting == maxIdle {
 			return nil
 		}
-		p.waiting.Add(1)
+		p.waiting++
 		p.wanted.Wait()
-		p.waiting.Add(-1)
+		p.waiting--
 		p.coming = false
 	}
 	t := p.tasks[p.taken]

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"runtime/pprof"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -21,6 +22,12 @@ func (f function) run() { f() }
 func goroutine() string {
 	var head [32]byte // "goroutine 17 [running]: …"
 	return string(head[:runtime.Stack(head[:], false)])
+}
+
+func (p *pool) idle() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.waiting
 }
 
 func TestAPoolRunsOneAfterAnotherOnOneGoroutine(t *testing.T) {
@@ -59,14 +66,14 @@ func TestAPoolRunsAllAtOnceAndKeepsFew(t *testing.T) {
 		require.Equal(t, 3*maxIdle, running)
 		close(release)
 		synctest.Wait()
-		require.EqualValues(t, maxIdle, p.waiting.Load())
+		require.Equal(t, maxIdle, p.idle())
 		p.close()
 		group.Wait()
-		require.Zero(t, p.waiting.Load())
+		require.Zero(t, p.idle())
 	})
 }
 
-func TestADismissedCrewStillRuns(t *testing.T) {
+func TestAPoolThatIsClosedStillRuns(t *testing.T) {
 	var group sync.WaitGroup
 	p := newPool()
 	p.close()
@@ -83,7 +90,7 @@ func TestAPoolOutlivesAGoroutineThatEnds(t *testing.T) {
 		p := newPool()
 		p.run(&group, function(runtime.Goexit))
 		synctest.Wait()
-		require.Zero(t, p.waiting.Load())
+		require.Zero(t, p.idle())
 		ran := false
 		p.run(&group, function(func() { ran = true }))
 		synctest.Wait()
@@ -111,4 +118,45 @@ func TestTheLabelsOfAGoroutineAreNotTheNextOnes(t *testing.T) {
 		p.close()
 		group.Wait()
 	})
+}
+
+// Each task waits until all of them run, and some end their goroutine, so that no wake-up may be lost.
+func TestNoTaskWaitsUntilAnotherOneIsDone(t *testing.T) {
+	for _, processors := range []int{1, 2} {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
+		var group sync.WaitGroup
+		p := newPool()
+		for round := range 10 {
+			const tasks = 3 * maxIdle
+			var all sync.WaitGroup
+			all.Add(tasks)
+			for i := range tasks {
+				p.run(&group, function(func() {
+					all.Done()
+					all.Wait()
+					if i%3 == round%3 {
+						runtime.Goexit()
+					}
+				}))
+			}
+			all.Wait()
+		}
+		p.close()
+		group.Wait()
+		require.Zero(t, p.idle())
+	}
+}
+
+func TestWhatWaitsWhenAPoolIsClosedIsRun(t *testing.T) {
+	var group sync.WaitGroup
+	var ran atomic.Int32
+	p := newPool()
+	for i := range 100 {
+		p.run(&group, function(func() { ran.Add(1) }))
+		if i == 50 {
+			p.close()
+		}
+	}
+	group.Wait()
+	require.EqualValues(t, 100, ran.Load())
 }

@@ -46,7 +46,7 @@ func successBytes(result []byte) int {
 	return field(len(result))
 }
 
-// field is how many bytes a field with so many bytes has: the numbers of all fields here are small.
+// field is the size of a field with a value of that length. The tags of all fields here take one byte.
 func field(length int) int {
 	return protowire.SizeTag(protocol.ResponseOutcomes) + protowire.SizeBytes(length)
 }

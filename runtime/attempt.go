@@ -16,7 +16,7 @@ import (
 // canceled, its lease cannot be proven, or the worker shuts down: first it asks, then
 // it kills.
 type attempt struct {
-	*common
+	*shared
 	claimed   job.Claimed
 	pool      *job.Pool      // as it was at the claim; the claim's other attempts have the same
 	spans     *spans.Attempt // nil unless the job is traced
@@ -44,8 +44,9 @@ type attempt struct {
 	reports *progress.Attempt
 }
 
-// common is what all attempts of a worker have in common.
-type common struct {
+// shared is what the attempts of a worker use together. It is made once, and only the limits
+// change, under their own lock.
+type shared struct {
 	killGrace time.Duration
 	ends      finisher
 	recorder  *progress.Recorder

@@ -16,7 +16,7 @@ func (e *ended) finish(_ *attempt, outcome job.Outcome) { e.outcomes = append(e.
 
 func TestAnAttemptThatIsStoppedWhileItsStartFailsHasNotRun(t *testing.T) {
 	ends := new(ended)
-	a := &attempt{common: &common{ends: ends}, provenUntil: time.Now().Add(time.Hour)}
+	a := &attempt{shared: &shared{ends: ends}, provenUntil: time.Now().Add(time.Hour)}
 	_, ok := a.begin(0)
 	require.True(t, ok)
 	a.stop(job.CancelShutdown)

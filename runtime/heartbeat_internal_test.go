@@ -159,7 +159,7 @@ func TestAHeartbeatThatIsWantedAtOnceDoesNotWait(t *testing.T) {
 
 // underWay is an attempt whose handler has begun.
 func underWay(h *heartbeat, id byte) *attempt {
-	a := &attempt{common: &common{metrics: h.metrics}, began: time.Now(), claimedAt: time.Now()}
+	a := &attempt{shared: &shared{metrics: h.metrics}, began: time.Now(), claimedAt: time.Now()}
 	a.claimed.ID[0] = id
 	h.inFlight.add(a)
 	return a

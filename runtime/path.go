@@ -48,7 +48,7 @@ type path struct {
 	reports    *progress.Recorder
 	launches   *launches
 	log        *attemptLog
-	common     *common
+	shared     *shared
 }
 
 func newPath(ctx context.Context, cfg Config, store Store, plugins Plugins, service *jobs.Service, newPool loop.Signal) *path {
@@ -57,7 +57,7 @@ func newPath(ctx context.Context, cfg Config, store Store, plugins Plugins, serv
 		inFlight: newInFlight(), settler: newSettler(), parents: newSettler(), launches: newLaunches(), log: newAttemptLog(cfg.Log, cfg.JobLog),
 	}
 	p.reports = progress.NewRecorder(ctx, cfg.ReportInterval, p.saveReports, p.settler.added)
-	p.common = &common{killGrace: cfg.KillGrace, ends: p, recorder: p.reports, metrics: service.Metrics}
+	p.shared = &shared{killGrace: cfg.KillGrace, ends: p, recorder: p.reports, metrics: service.Metrics}
 	p.dispatcher = newDispatcher(cfg, p.inFlight)
 	p.claimer = newClaimer(cfg, store, plugins, p.inFlight, p.dispatcher, p.settler, service.Hints, newPool, service.Rules, service.Pace)
 	return p
@@ -332,6 +332,6 @@ func (p *path) untilAnswered(o metrics.Operation, size int, try func(context.Con
 // to the claim came at claimedAt, by the local clock.
 func (p *path) newAttempt(c *job.Claimed, pool *job.Pool, provenUntil, claimedAt time.Time, traced *spans.Attempt) *attempt {
 	return &attempt{
-		common: p.common, claimed: *c, pool: pool, provenUntil: provenUntil, claimedAt: claimedAt, spans: traced,
+		shared: p.shared, claimed: *c, pool: pool, provenUntil: provenUntil, claimedAt: claimedAt, spans: traced,
 	}
 }

@@ -36,7 +36,8 @@ type timeLimit struct {
 }
 
 // start asks the attempt to stop after that time from now on, unless its limit ends before. Only the
-// first start of an attempt counts.
+// first start of an attempt counts. One that is given a time before that of the last start, with the same
+// limit, is stopped as late as that one.
 func (t *timeLimits) start(a *attempt, now time.Time, after time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

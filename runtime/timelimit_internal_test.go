@@ -18,7 +18,7 @@ func stoppedFor(a *attempt) job.CancelReason {
 }
 
 func limited(limits *timeLimits, after time.Duration) *attempt {
-	a := &attempt{common: &common{ends: new(ended)}}
+	a := &attempt{shared: &shared{ends: new(ended)}}
 	limits.start(a, time.Now(), after)
 	return a
 }

@@ -96,8 +96,8 @@ func (q *Queue) Messages(now time.Time) iter.Seq[Request] {
 	}
 }
 
-// Emptied returns the queue without its content, to be filled again. It keeps the memory for a usual
-// number of starts.
+// Emptied returns the queue without its content, to be filled again. It keeps the memory of its starts,
+// unless their texts took more than a message.
 func (q *Queue) Emptied() Queue {
 	clear(q.starts.all)
 	kept := starts{all: q.starts.all[:0], texts: q.starts.texts[:0], created: q.starts.created, lastCreated: q.starts.lastCreated}
