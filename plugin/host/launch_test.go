@@ -154,7 +154,11 @@ func TestAPluginThatEndsAtOnceIsNotAForkStorm(t *testing.T) {
 	const pause = 400 * time.Millisecond
 	h := startHost(t, func(s *Settings) { s.Backoff.Max = pause }, config, misbehaving("good", "-types", "OTHER"))
 	h.eventually(func() bool { return h.status("exit").State == job.PluginBroken }, "the breaker opens")
-	begun, before, more := time.Now(), countLines(t, launches), 0
+	// From a launch on: the first pause must not have begun before.
+	before := countLines(t, launches)
+	h.eventually(func() bool { return countLines(t, launches) > before }, "a broken plugin is probed")
+	begun, more := time.Now(), 0
+	before = countLines(t, launches)
 	h.eventually(func() bool {
 		require.Equal(t, job.Success, h.run("good", `{"do":"sleep","ms":20}`).Kind)
 		more = countLines(t, launches) - before
