@@ -28,9 +28,7 @@ func writeSuccesses(response *handlerv1.WorkResponse) []byte {
 		out = protowire.AppendTag(out, protocol.OutcomeHandle, protowire.VarintType)
 		out = protowire.AppendVarint(out, handle)
 		out = appendLength(out, protocol.OutcomeSucceeded, successBytes(result))
-		if len(result) > 0 {
-			out = append(appendLength(out, protocol.SucceededResult, len(result)), result...)
-		}
+		out = protocol.AppendField(out, protocol.SucceededResult, result)
 	}
 	return out
 }
@@ -40,18 +38,16 @@ func outcomeBytes(handle uint64, result []byte) int {
 }
 
 func successBytes(result []byte) int {
-	if len(result) == 0 {
-		return 0
-	}
-	return field(len(result))
+	return protocol.FieldBytes(protocol.SucceededResult, len(result))
 }
 
-// field is the size of a field with a value of that length. The tags of all fields here take one byte.
+// field is the size of a message of that length as a field, which may be empty. The tags of all fields here
+// take one byte.
 func field(length int) int {
 	return protowire.SizeTag(protocol.ResponseOutcomes) + protowire.SizeBytes(length)
 }
 
-// appendLength appends what comes before so many bytes of a field.
+// appendLength appends what comes before a message of that length.
 func appendLength(out []byte, field protowire.Number, length int) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(out, field, protowire.BytesType), uint64(length))
 }

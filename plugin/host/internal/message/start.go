@@ -57,17 +57,17 @@ func (s *starts) add(handle uint64, a *job.Assignment, until time.Time) {
 	var id [36]byte
 	jobID, _ := a.JobID.AppendText(id[:0]) // never fails
 	out := s.texts
-	out = appendField(out, protocol.StartJobID, jobID)
-	out = appendField(out, protocol.StartJobType, strings.ToValidUTF8(a.Type, "?"))
-	out = appendField(out, protocol.StartTenant, strings.ToValidUTF8(a.Tenant, "?"))
+	out = protocol.AppendField(out, protocol.StartJobID, jobID)
+	out = protocol.AppendField(out, protocol.StartJobType, strings.ToValidUTF8(a.Type, "?"))
+	out = protocol.AppendField(out, protocol.StartTenant, strings.ToValidUTF8(a.Tenant, "?"))
 	out = appendNumber(out, protocol.StartAttempt, uint64(toCount(a.Attempt)))
 	out = appendNumber(out, protocol.StartMaxAttempts, uint64(toCount(a.MaxAttempts)))
 	out = appendNumber(out, protocol.StartFence, uint64(a.Fence)) //nolint:gosec // which is how protobuf writes an int64
 	out = appendNumber(out, protocol.StartTimeout, max(toMilliseconds(a.Timeout), 1))
-	out = appendField(out, protocol.StartTraceParent, strings.ToValidUTF8(a.Trace.Parent, ""))
-	out = appendField(out, protocol.StartTraceState, strings.ToValidUTF8(a.Trace.State, ""))
-	out = appendField(out, protocol.StartCreatedAt, s.created)
-	out = appendField(out, protocol.StartBaggage, strings.ToValidUTF8(a.Trace.Baggage, ""))
+	out = protocol.AppendField(out, protocol.StartTraceParent, strings.ToValidUTF8(a.Trace.Parent, ""))
+	out = protocol.AppendField(out, protocol.StartTraceState, strings.ToValidUTF8(a.Trace.State, ""))
+	out = protocol.AppendField(out, protocol.StartCreatedAt, s.created)
+	out = protocol.AppendField(out, protocol.StartBaggage, strings.ToValidUTF8(a.Trace.Baggage, ""))
 	out = appendPredecessors(out, a.Predecessors)
 	s.texts = out
 	s.all = append(s.all, queuedStart{end: len(out), handle: handle, payload: a.Payload, checkpoint: a.Checkpoint, until: until})
@@ -81,9 +81,9 @@ func (s *starts) messages(now time.Time, yield func(Request) bool) (last Request
 		texts := s.texts[begin:q.end]
 		begin = q.end
 		lease := max(toMilliseconds(q.until.Sub(now)), 1)
-		size := len(texts) + fieldBytes(protocol.StartPayload, len(q.payload)) + fieldBytes(protocol.StartCheckpoint, len(q.checkpoint)) +
+		size := len(texts) + protocol.FieldBytes(protocol.StartPayload, len(q.payload)) + protocol.FieldBytes(protocol.StartCheckpoint, len(q.checkpoint)) +
 			numberBytes(protocol.StartHandle, q.handle) + numberBytes(protocol.StartLease, lease)
-		whole := fieldBytes(protocol.RequestStarts, size)
+		whole := protocol.FieldBytes(protocol.RequestStarts, size)
 		if len(last) > 0 && len(last)+whole > messageBytes {
 			if !yield(last) {
 				return nil, false
@@ -98,29 +98,11 @@ func (s *starts) messages(now time.Time, yield func(Request) bool) (last Request
 		last = protowire.AppendVarint(last, uint64(size))
 		last = appendNumber(last, protocol.StartHandle, q.handle)
 		last = append(last, texts...)
-		last = appendField(last, protocol.StartPayload, q.payload)
-		last = appendField(last, protocol.StartCheckpoint, q.checkpoint)
+		last = protocol.AppendField(last, protocol.StartPayload, q.payload)
+		last = protocol.AppendField(last, protocol.StartCheckpoint, q.checkpoint)
 		last = appendNumber(last, protocol.StartLease, lease)
 	}
 	return last, true
-}
-
-// appendField appends a text, or bytes, unless they are empty.
-func appendField[T string | []byte](out []byte, field protowire.Number, value T) []byte {
-	if len(value) == 0 {
-		return out
-	}
-	out = protowire.AppendTag(out, field, protowire.BytesType)
-	out = protowire.AppendVarint(out, uint64(len(value)))
-	return append(out, value...)
-}
-
-// fieldBytes is how many bytes appendField appends.
-func fieldBytes(field protowire.Number, length int) int {
-	if length == 0 {
-		return 0
-	}
-	return protowire.SizeTag(field) + protowire.SizeBytes(length)
 }
 
 // appendNumber appends a number, unless it is 0.
